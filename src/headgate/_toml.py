@@ -46,6 +46,7 @@ def read_toml(path: Path, page: str = "docs/reference/pipeline.md") -> TomlTable
     try:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
+        # `tomllib` says the place in its message only, or that it is the end of the file.
         place = re.fullmatch(r"(.*) \(at line (\d+), column \d+\)", str(error))
         said, line = (place[1], place[2]) if place else (str(error), str(text.count("\n") + 1))
         raise PipelineError(f"{path}:{line}: not TOML: {said}") from None
@@ -91,6 +92,7 @@ class TomlTable:
         """Return the table of that name; an empty one if there is none."""
         inner = TomlTable(self.path, self._page, self._lines, (*self._place, key), {})
         if required and key not in self._values:
+            # A key that is nearly the missing one is probably a misspelling of it.
             near = [word for word in self._values if did_you_mean(word, [key]).startswith("did")]
             if near:
                 hint = f"did you mean {inner.title}?"
@@ -217,6 +219,7 @@ class TomlTable:
                 f"`{key}` is at {scheme[1]}://, which cannot be read",
                 "give a path that the driver and all workers can read, mounted if need be",
             )
+        # `file:` is taken off; whatever its number of slashes, the path is absolute.
         local = "/" + text[scheme.end() :].lstrip("/") if scheme else text
         return (self.path.absolute().parent / Path(local).expanduser()).resolve()
 
@@ -235,6 +238,7 @@ class TomlTable:
 
     def make_missing_error(self, key: str) -> PipelineError:
         """Return the error for a missing key; a similar one that was not read may be meant."""
+        # A key that nobody read and that is close to the missing one is the likely mistake.
         for written in self._values:
             hint = did_you_mean(written, [key])
             if written not in self._used and hint.startswith("did"):
@@ -254,6 +258,7 @@ class TomlTable:
     def get_line(self, place: KeyPath) -> int:
         """Return the line of a key or element, or of the nearest one that contains it."""
         whole = (*self._place, *place)
+        # Inner values may have no line of their own: then the key that holds them has.
         while whole and whole not in self._lines:
             whole = whole[:-1]
         return self._lines.get(whole, 1)
@@ -300,6 +305,7 @@ class _LineFinder:
         self._tokens = [*_tokenize(text), ("\n", 0)]
         self._at = 0
         self._lines_by_key: dict[KeyPath, int] = {}
+        # By array of tables: how many of its tables were met so far.
         self._counts: dict[KeyPath, int] = {}
 
     def read(self) -> Mapping[KeyPath, int]:
@@ -319,6 +325,7 @@ class _LineFinder:
         is_element = self._passes("[")
         *names, last = self._key()
         table: KeyPath = ()
+        # A name that leads through an array of tables means its latest one.
         for name in names:
             table = self._latest(self._mark((*table, name), line))
         table = self._mark((*table, last), line)

@@ -100,6 +100,7 @@ class SqlError(HeadgateError):
         self.text = shorten(text)
         self.hint = hint
         self.position = position or Position()
+        # What errors are grouped by: the message, unless it holds names that differ.
         self.topic = topic or message
 
     def shift_to(self, start: Position) -> SqlError:
@@ -235,6 +236,7 @@ def did_you_mean(word: str, choices: Iterable[str]) -> str:
     'there are `price`, `side`'
     """
     names = list(choices)
+    # By lower case, so that a wrong case is close.
     folded = {name.lower(): name for name in names}
     close = get_close_matches(word.lower(), folded, n=1, cutoff=0.6)
     if close:

@@ -30,6 +30,7 @@ def lock_descriptor(descriptor: int, *, wait: bool) -> bool:
     Closing the descriptor, or the end of the process in any way, releases the lock. With `wait` the
     call blocks until the lock is free; without, it returns False when another process holds it.
     """
+    # Windows locks bytes, not files: one byte stands for the whole file.
     if sys.platform == "win32":
         try:
             msvcrt.locking(descriptor, msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)

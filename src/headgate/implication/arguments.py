@@ -14,6 +14,7 @@ StreamSource = Stream | Schema | QuerySet | None
 
 def resolve_stream(about: StreamSource, *conditions: Condition) -> Stream | None:
     """Return the stream that conditions are about; raise where they are about several."""
+    # By name in lower case: the streams of all queries among the conditions.
     streams = {c.stream_name.lower(): c.streams[0] for c in conditions if isinstance(c, Query)}
     if isinstance(about, QuerySet | Schema):
         schema = about.schema if isinstance(about, QuerySet) else about

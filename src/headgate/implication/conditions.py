@@ -53,6 +53,7 @@ def _of_pattern(atom: Matches, conditions: Conditions) -> Within:
     texts, is_all = prefix_range(atom.pattern)
     if is_all:
         return Within(atom.column, texts.complement() if atom.negated else texts)
+    # Named by what it stands for, so that equal patterns share a column.
     column = Column(repr((atom.column.key, atom.pattern)), BOOLEAN, PATTERN)
     conditions[column] = replace(atom, negated=False)
     return Within(column, ValueSet.points(BOOLEAN, [int(not atom.negated)]))
@@ -60,6 +61,7 @@ def _of_pattern(atom: Matches, conditions: Conditions) -> Within:
 
 def _of_order(atom: Compare, conditions: Conditions) -> Within:
     left, operator, right = atom.left, atom.operator, atom.right
+    # `a < b` and `b > a` must become the same column.
     if right.key < left.key:
         left, operator, right = right, MIRROR[operator], left
     column = Column(repr((left.key, right.key)), INT, ORDER)

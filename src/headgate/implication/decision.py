@@ -137,6 +137,7 @@ def decide_implication(
     try:
         pair = PredicatePair.of(p, q, constraints)
     except ExpansionTooLarge:
+        # Too many boxes: compare the parts as they are written, then search without boxes.
         if _is_obvious(p, q):
             return Implication(Answer.YES)
         return decide_by_search(p, q, constraints)
@@ -168,6 +169,7 @@ def find_counterexample(parts: Iterable[Part], pair: PredicatePair) -> Satisfiab
             result = _find_row(part, pair)
             if result.answer is Answer.YES:
                 return result
+            # A later part may still hold a row; the first reason is kept in case none does.
             if result.answer is Answer.UNKNOWN:
                 reason = reason or result.reason
     except ExpansionTooLarge as error:
@@ -182,6 +184,7 @@ def _find_row(part: Part, pair: PredicatePair) -> Satisfiability:
         if result.witness is None:
             return result
         columns = (*collect_columns(pair.query), *collect_columns(pair.stream))
+        # The witness lacks columns that the part does not restrict: they are NULL.
         row = {column.key: result.witness.get(column.key) for column in columns}
     else:
         row = pair.example_row(part)

@@ -39,6 +39,7 @@ class Constraints:
         """Return the constraints on the columns of these predicates; without a stream, none."""
         if stream is None:
             return Constraints({}, ())
+        # Only what restricts something: domains that are not everything, and NOT NULL columns.
         used = {column for predicate in predicates for column in collect_columns(predicate)}
         attributes = {column: _attribute(column, stream) for column in used}
         return Constraints(
@@ -73,6 +74,7 @@ class PredicatePair:
     @staticmethod
     def of(query: Predicate, stream: Predicate, declared: Constraints) -> PredicatePair:
         """Build the pair; raise ExpansionTooLarge where a predicate is too many boxes."""
+        # Both predicates share `conditions`, so that equal conditions are one dimension.
         conditions: Conditions = {}
         wanted, given = (_boxes(predicate, conditions) for predicate in (query, stream))
         required = {*declared.required, *_never_null(conditions, declared.required)}
@@ -95,6 +97,7 @@ class PredicatePair:
         for (low, high), dimension in zip(part, self.space.dimensions, strict=True):
             null, values = dimension.values_between(low, high)
             type_ = dimension.column.type
+            # A dimension that the part does not restrict is NULL in the example, if it may be.
             is_open = null and (low, high) == (0, dimension.count)
             inside = not (is_open or values.is_empty)
             row[dimension.column.key] = type_.value(pick_example(values, type_)) if inside else None

@@ -71,6 +71,7 @@ def to_parts(boxes: Boxes) -> list[Part]:
 def to_boxes(parts: Iterable[Part], space: Space) -> Boxes:
     """Return parts as arrays."""
     rows = list(parts)
+    # (parts, dimensions, 2): the last axis is low and high.
     ends = np.array(rows, np.int32).reshape(len(rows), len(space.dimensions), 2)
     return Boxes(ends[:, :, 0].copy(), ends[:, :, 1].copy())
 

@@ -237,6 +237,7 @@ def _judge_coverage(
         return Answer.YES if match.covered else Answer.NO, ""
     if counterexample.answer is Answer.UNKNOWN:
         return Answer.UNKNOWN, counterexample.reason
+    # No counterexample exists, and yet the method found a mismatch: a heuristic.
     return Answer.NO, f"it is covered, which {method} does not see"
 
 
@@ -256,12 +257,14 @@ def _match_exactly(pair: PredicatePair, budget: int) -> tuple[PredicateMatch, Sa
     if not pair.conditions and len(query) * len(stream) > MAX_PLAIN_PAIRS:
         return _match_by_kernel(pair, budget)
     counter = ComparisonCounter()
+    # The stream's boxes, and behind them the query boxes that they lacked so far.
     boxes = stream
     counterexample = Satisfiability(Answer.NO)
     for at in range(len(query)):
         box = query[at : at + 1]
         left = max(0, budget - counter.comparisons)
         result = find_counterexample(find_uncovered(box, boxes, left, counter), pair)
+        # Added also where the answer is unknown, so that the relaxed predicate surely holds for it.
         if result.answer is not Answer.NO:
             boxes = boxes.concat(box)
             counterexample = result if counterexample.witness is None else counterexample
@@ -282,6 +285,7 @@ def _match_by_kernel(pair: PredicatePair, budget: int) -> tuple[PredicateMatch, 
         return PredicateMatch(False, stream.concat(query), budget), unknown
     if match.covered:
         return match, Satisfiability(Answer.NO)
+    # The first box that was added is not covered by the stream, so a row of it is a witness.
     first = match.boxes[len(stream) : len(stream) + 1]
     return match, find_counterexample(find_uncovered(first, stream, budget), pair)
 
@@ -290,6 +294,7 @@ def _build_predicate(pair: PredicatePair, match: PredicateMatch, *, grown: bool)
     """Return the stream's predicate as written, with what it lacks; anew where its boxes grew."""
     if match.covered:
         return pair.stream
+    # HCR replaces boxes of the stream, so all are written anew; other methods only add some.
     kept = 0 if grown else len(pair.stream_boxes)
     before = (pair.stream,) if kept else ()
     relaxed = disjunction((*before, *map(pair.predicate, to_parts(match.boxes[kept:]))))

@@ -60,6 +60,7 @@ class Dimension:
         cuts: list[Any] = sorted(ends)
         if domain.is_everything:
             return Dimension(column, (None, *cuts), (*cuts, None), nullable)
+        # With a CHECK: each cell between two cuts, restricted to what the domain allows.
         inside = [
             interval
             for cell in map(Interval, [None, *cuts], [*cuts, None])
@@ -113,6 +114,7 @@ class Dimension:
         """Return whether NULL is among these cells, and the values that they hold."""
         first, end = max(0, low - self.nullable), max(0, high - self.nullable)
         null = self.nullable and low == 0 < high
+        # Cells without a gap between them are one interval, which is faster than a union.
         if first < end and self.lows[first + 1 : end] == self.highs[first : end - 1]:
             return null, ValueSet.of(Interval(self.lows[first], self.highs[end - 1]))
         return null, ValueSet.of(*self.intervals[first:end])
@@ -167,6 +169,7 @@ class Space:
         required: Collection[Column] = (),
     ) -> Space:
         """Return the coarsest space in which all of these are boxes, given CHECK and NOT NULL."""
+        # By column: all ends of its sides; None stands for an infinite one and is no cut.
         ends: dict[Column, set[Any]] = {}
         for box in boxes:
             for column, side in box.sides.items():
@@ -204,6 +207,7 @@ class Space:
     def boxes(self, boxes: Sequence[Box]) -> Boxes:
         """Return boxes as arrays of cells, without those that hold no row that can occur."""
         columns = [_cells_of(dimension, boxes) for dimension in self.dimensions]
+        # (dimensions, boxes, 2), of which the transposed halves are low and high.
         ends = np.array(columns, np.int32).reshape(len(self.dimensions), len(boxes), 2)
         low, high = ends[:, :, 0].T, ends[:, :, 1].T
         kept = (low < high).all(axis=1)
@@ -221,6 +225,7 @@ class Space:
         for k, dimension in enumerate(self.dimensions):
             starts, stops = dimension.ends
             low, high = starts[boxes.low[:, k]], stops[boxes.high[:, k] - 1]
+            # A side with an infinite end counts in `infinite` only and leaves the product as it is.
             bounded = np.isfinite(low) & np.isfinite(high)
             infinite += np.isinf(low).astype(np.int64) + np.isinf(high)
             with np.errstate(over="ignore"):  # then they are all as large

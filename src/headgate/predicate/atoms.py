@@ -136,6 +136,7 @@ class _Regex:
 
 @lru_cache(maxsize=100_000)
 def _compile(pattern: Pattern) -> TextMatcher:
+    # A regular expression is translated once; LIKE is matched without one.
     if pattern.kind == "RLIKE":
         return _Regex(to_re2(pattern.text))
     if pattern.kind == "ILIKE":

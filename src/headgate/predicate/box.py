@@ -81,6 +81,7 @@ class Box:
         if not self.overlaps(other):
             yield self
             return
+        # `rest` is what still may lie inside `other`; it shrinks with every dimension.
         for column, side in other.sides.items():
             mine = rest.get(column)
             for outside in _outside(mine, side):
@@ -131,6 +132,7 @@ def _covers(outer: Side, inner: Side | None) -> bool:
 def _outside(mine: Side | None, side: Side) -> Iterator[Side]:
     """Yield the parts of `mine` (None: everything and NULL) outside `side`, disjoint."""
     if mine is None:
+        # No side is every value and NULL: one of the two is outside, the other is looked at below.
         yield WHOLE if isinstance(side, Null) else NULL
         mine = side if isinstance(side, Null) else WHOLE
     if isinstance(mine, Null) or isinstance(side, Null):

@@ -53,6 +53,7 @@ def interval_where(type_: Type, op: Operator, constant: Constant) -> Interval:
     low, above = type_.place(constant)
     if op == "=":
         return Interval(low, above).clip(type_)
+    # A constant between two values has low == above, so every operator takes the same cut.
     cut = above if op in ("<=", ">") else low
     below = op in ("<", "<=")
     return (Interval(None, cut) if below else Interval(cut, None)).clip(type_)

@@ -45,6 +45,7 @@ def evaluate_atom(atom: Atom, row: Row) -> bool | None:
             return None
         zone = zone_of(atom.left.type, atom.right.type)
         return OPERATOR_TESTS[atom.operator](compare_values(left, right, zone), 0)
+    # All other atoms are about one column, and only IS NULL has an answer for NULL.
     value = row.get(atom.column.key)
     if isinstance(atom, IsNull):
         return (value is None) != atom.negated

@@ -77,10 +77,12 @@ def _accept_parts(parts: tuple[Predicate, ...], accepted: Accepted, *, weakest: 
         return conjunction(_accept(part, accepted) for part in parts)
     if accepted == frozenset({winner, None}):
         return disjunction(_accept(part, accepted) for part in parts)
+    # NULL: no part decides alone, and at least one is NULL.
     if accepted == ONLY_NULL:
         no_winner = conjunction(_accept(part, ALL_TRUTHS - {winner}) for part in parts)
         some_null = disjunction(_accept(part, ONLY_NULL) for part in parts)
         return conjunction((no_winner, some_null))
+    # What is left is {TRUE, FALSE}: either of them.
     return disjunction(_accept_parts(parts, frozenset({t}), weakest=weakest) for t in accepted)
 
 

@@ -74,6 +74,7 @@ class Narrowing:
             return atom.column not in self.sets and atom.column not in self.required
         if isinstance(atom, Within):
             return self.narrow(atom.column, atom.values)
+        # Comparisons and patterns are kept: sets express them only in part.
         self.conditions += (atom,)
         if isinstance(atom, Compare):
             return all(self.narrow(column, EVERYTHING) for column in (atom.left, atom.right))
@@ -104,6 +105,7 @@ class Narrowing:
         if comparisons_contradict(comparisons):
             self.contradiction = "the comparisons between attributes contradict each other"
             return False
+        # Each comparison narrows both sides; a round that changes nothing is the fixed point.
         for _ in range(MAX_ROUNDS):
             before = dict(self.sets)
             for comparison in comparisons:
@@ -132,6 +134,7 @@ def _values_related(column: Column, op: Operator, other: Column, values: ValueSe
         return values_within_bound(column, "<=", _greatest(values), other).intersection(
             values_within_bound(column, ">=", _least(values, other.type), other)
         )
+    # `<>` excludes a value only where the other column has a single one left.
     only = values.finite_ordinals(1)
     return values_within_bound(column, op, only[0], other) if only else EVERYTHING
 
@@ -200,6 +203,7 @@ def _after_prefix(prefix: str) -> str | None:
     stem = prefix.rstrip(LARGEST_CHARACTER)
     if not stem:
         return None
+    # The code point after the last one, past the surrogates.
     last = ord(stem[-1]) + 1
     return stem[:-1] + chr(0xE000 if last == 0xD800 else last)
 
@@ -224,6 +228,7 @@ def comparisons_contradict(comparisons: Sequence[Compare]) -> bool:
             below[number[left]] |= (op == "<") << number[right]
         if op == "=":
             at_most[number[right]] |= 1 << number[left]
+    # A path through `middle` is strict if either half of it is.
     for middle in range(len(number)):
         for first in range(len(number)):
             if at_most[first] >> middle & 1:

@@ -82,6 +82,7 @@ def read_plain_boxes(predicate: Predicate) -> list[Box] | None:
             if side is None:
                 return None
             sides[atom.column] = side
+        # A column that occurs twice would need an intersection.
         if len(sides) != len(atoms):
             return None
         boxes.append(Box(sides))
@@ -97,6 +98,7 @@ def to_conjunctions(predicate: Predicate, cap: int = MAX_CONJUNCTIONS) -> tuple[
     (a > 3 AND a < 9) OR b = 1  ->  a in [4, 8];  b in {1}
     a > 3 AND a IS NULL         ->  nothing
     """
+    # Most queries are one conjunction as written; they skip the monotone form.
     plain = _read_plain_conjunction(predicate.parts if isinstance(predicate, And) else (predicate,))
     if plain is not None:
         return (plain,)
@@ -173,6 +175,7 @@ def _intersect_conjuncts(conjuncts: tuple[Conjunct, ...]) -> Conjunct | None:
 
 def _merge_conjunctions(choice: tuple[Conjunction, ...]) -> Conjunction | None:
     """Return all atoms of all of them, or None where they contradict each other on a column."""
+    # By column: its values so far. `others` is an ordered set of all other atoms.
     sets: dict[Column, Within] = {}
     others: dict[Atom, None] = {}
     for conjunction in choice:

@@ -72,6 +72,7 @@ def decide_satisfiability(
         if witness is not None:
             return Satisfiability(Answer.YES, witness)
         is_open = True
+    # No branch has a row: unknown if any was left unsearched or open, else no.
     if search.steps > budget:
         return Satisfiability(Answer.UNKNOWN, reason=f"no answer within {budget:,} steps")
     if is_open:
@@ -90,6 +91,8 @@ def _branches(search: _Search) -> Iterator[Narrowing]:
         elif not alternatives:
             yield narrowing
         else:
+            # The OR with the fewest options branches first; its first option is on top of the
+            # stack.
             chosen = min(alternatives, key=lambda part: len(part.parts))
             rest = tuple(part for part in alternatives if part is not chosen)
             for option in reversed(chosen.parts):
@@ -128,6 +131,7 @@ def find_row(predicate: Predicate, narrowing: Narrowing) -> _Row | None:
     row: _Row = {column.key: None for column in collect_columns(predicate)}
     for column in narrowing.required:
         narrowing.sets.setdefault(column, narrowing.domains.get(column, EVERYTHING))
+    # Columns that no pattern or comparison mentions are free of each other: any value does.
     tied = {column for other in narrowing.conditions for column in columns_of(other)}
     for column, values in narrowing.sets.items():
         if column not in tied:
@@ -172,6 +176,7 @@ class _Guess:
     def candidates(self, column: Column) -> Iterator[Ordinal]:
         """Yield examples of patterns, and ends of what neighbours that have a value leave."""
         allowed = self.narrowing.sets[column]
+        # Texts that patterns suggest come first; comparisons narrow the rest.
         examples: list[str] = []
         for other in self.narrowing.conditions:
             if isinstance(other, Matches) and other.column == column:
@@ -221,6 +226,7 @@ def _round_number(interval: Interval, type_: Double) -> Iterator[Ordinal]:
     ends = [float(type_.value(o)) for o in (interval.low, interval.high) if isinstance(o, int)]
     if not all(map(math.isfinite, ends)):
         return
+    # Between two ends their middle, else one beyond the only end; then the fewest digits that fit.
     middle = sum(ends) / 2 if len(ends) == 2 else ends[0] + (1 if interval.high is None else -1)
     rounded = (type_.ordinal(round(middle, digits)) for digits in range(MAX_DIGITS))
     yield from islice((ordinal for ordinal in rounded if ordinal in interval), 1)

@@ -91,6 +91,7 @@ def _simplify_test(test: Truth) -> Predicate:
     if isinstance(part, Constant):
         return TRUE if part.value in accepted else FALSE
     if isinstance(part, IsNull | Truth):
+        # The part is never NULL, so whether NULL is accepted does not matter.
         accepted = accepted - {None}
         if accepted == {True}:
             return part
@@ -108,6 +109,7 @@ def _merge_sets(
     parts: Iterable[Predicate], combine: Callable[[Iterable[ValueSet]], ValueSet]
 ) -> list[Predicate]:
     """Return each column's sets combined into one, where the first of them stood; no part twice."""
+    # By column its sets; `places` keeps the order in which columns and other parts first occur.
     sets: dict[Column, list[ValueSet]] = {}
     places: dict[Predicate | Column, Predicate] = {}
     for part in parts:
@@ -133,6 +135,7 @@ def _absorb(
         return parts
     simple = [part for part in parts if not isinstance(part, kind)]
     known = set(simple)
+    # By column the one set that `_merge_sets` left among the simple parts.
     sets = {part.column: part for part in simple if isinstance(part, Within)}
 
     def is_absorbed(part: Predicate) -> bool:

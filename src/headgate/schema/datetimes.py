@@ -39,6 +39,7 @@ def parse_timestamp(text: str) -> datetime:
     if match is None:
         raise ValueError(f"`{text[:40]}` is not a time; write it as 2024-12-31 23:59:59.999999Z")
     day, hour, minute, second, fraction, offset = match.groups()
+    # Zeros beyond the microsecond lose nothing.
     digits = (fraction or "").rstrip("0")
     if len(digits) > 6:
         raise ValueError(f"`{text[:40]}` is finer than a microsecond")

@@ -179,6 +179,7 @@ class Schema:
             if stream is None:
                 raise UsageError(f"no stream `{name}`; {did_you_mean(name, self.names)}")
             return stream
+        # Without a name there must be no choice.
         if len(self.streams) != 1:
             names = ", ".join(self.names) or "none"
             raise UsageError(f"which stream? The schema has {names}; name one")

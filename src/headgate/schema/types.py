@@ -248,6 +248,8 @@ class Double(Type):
     def ordinal(self, value: float) -> int:
         if math.isnan(value):
             return NAN_RANK
+        # The bits of positive doubles ascend with their values; negative ones mirror them, and −0.0
+        # is 0.
         bits: int = _LONG.unpack(_DOUBLE.pack(value))[0]
         return bits if bits >= 0 else -(bits & MAGNITUDE)
 
@@ -270,6 +272,7 @@ class Double(Type):
         except OverflowError:
             beyond = INFINITY_RANK if exact > 0 else 1 - INFINITY_RANK
             return beyond, beyond
+        # The nearest double may lie on either side of the constant.
         rounded, ordinal = Fraction(nearest), self.ordinal(nearest)
         return ordinal + (rounded < exact), ordinal + (rounded <= exact)
 
@@ -350,6 +353,7 @@ class Date(Type):
         if not isinstance(constant, datetime):
             return day, day + 1
         moment, zone = TIMESTAMP.ordinal(constant), constant.tzinfo
+        # The day of the moment and its neighbours, as far as they exist.
         near = [near for near in range(day - 1, day + 2) if self.minimum <= near <= self.maximum]
         begins = [TIMESTAMP.ordinal(datetime.combine(self.value(n), time(), zone)) for n in near]
         below = sum(begin < moment for begin in begins)
@@ -415,6 +419,7 @@ def _whole_place(constant: Number, scale: int, minimum: int, maximum: int) -> tu
     if isinstance(constant, float) and not math.isfinite(constant):
         beyond = minimum - 1 if constant < 0 else maximum + 1
         return beyond, beyond
+    # Exact: between ceil and floor + 1 lies the constant itself, if it is whole in this unit.
     scaled = Fraction(constant) * scale
     return math.ceil(scaled), math.floor(scaled) + 1
 

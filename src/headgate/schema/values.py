@@ -52,6 +52,7 @@ class Interval:
     def clip(self, type_: Type) -> Interval:
         """Return the part inside the type; an end that reaches the type's limit is infinite."""
         low, high, first, last = self.low, self.high, type_.minimum, type_.maximum
+        # Entirely outside the type: an empty interval.
         below = high is not None and not precedes(first, high)
         above = low is not None and last is not None and precedes(last, low)
         if below or above:
@@ -150,6 +151,7 @@ class ValueSet:
             if not precedes(o, low) and (high is None or not precedes(high, o))
         ]
         inside.sort()
+        # Neighbouring points share a cut, which then is none.
         cuts: list[Ordinal] = []
         for ordinal in inside:
             if cuts and cuts[-1] == ordinal:
@@ -157,6 +159,7 @@ class ValueSet:
             else:
                 cuts.append(ordinal)
             cuts.append(successor(ordinal))
+        # Cuts at the limits of the type are infinite ends.
         starts_inside = bool(cuts) and cuts[0] == low
         if starts_inside:
             cuts = cuts[1:]
@@ -228,6 +231,7 @@ class ValueSet:
                     return None
                 ordinals.extend(range(at, high))
                 continue
+            # Texts between two are finitely many only where one continues the other by NULs.
             while at != high:
                 if len(ordinals) == limit or not str(high).startswith(str(at)):
                     return None
@@ -256,6 +260,7 @@ def _combine(sets: tuple[ValueSet, ...], accepted: Callable[[int, int], bool]) -
         inside += change
         if accepted(inside, count) != state:
             state = not state
+            # Membership changed and changed back at the same place.
             if cuts and cuts[-1] == cut:
                 cuts.pop()
             else:

@@ -126,6 +126,7 @@ def grows_as_if_built_at_once(kind: type[Index]) -> None:
     grown = kind.build(stream, queries[:40])
     for added in queries[40:]:
         grown.insert(added)
+    # Every third query leaves, some of the first build and some inserted later.
     for gone in queries[::3]:
         grown.remove(gone.id)
     left = [q for n, q in enumerate(queries) if n % 3]

@@ -77,6 +77,7 @@ def random_where(rng: Random, stream: Stream, depth: int = 3) -> str:
     """Return a condition, drawn from the whole WHERE language."""
     if depth == 0 or rng.random() < 0.3:
         return _atom(rng, stream)
+    # Mostly AND and OR, then NOT, truth tests and COALESCE.
     kind = rng.random()
     parts = [random_where(rng, stream, depth - 1) for _ in range(rng.randint(2, 3))]
     if kind < 0.4:

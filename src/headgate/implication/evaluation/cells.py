@@ -147,6 +147,7 @@ class DoubleEncoder:
         self._is_uncut = not ordinary
         values = np.array(ordinary or [0.0])
         count = _count_buckets(values)
+        # Infinite cuts cannot set the scale; they fall into the outermost buckets.
         finite = values[np.isfinite(values)]
         self._least = float(finite[0]) if len(finite) else 0.0
         with np.errstate(over="ignore", divide="ignore"):
@@ -205,6 +206,7 @@ def _without_validity(array: pa.Array[Any]) -> pa.Array[Any]:
     """Return the same numbers, with anything in the place of NULLs; nothing is copied."""
     if array.null_count == 0:
         return array
+    # Without the validity bitmap, and at the same offset into the values.
     buffers = [None, array.buffers()[1]]
     unmasked: pa.Array[Any] = pa.Array.from_buffers(
         array.type, len(array), buffers, offset=array.offset

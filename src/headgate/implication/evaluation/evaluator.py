@@ -65,6 +65,7 @@ class IndexFilter:
 
     def filter(self, batch: EventBatch) -> Mask:
         """Return for each row of a batch whether the only query matches it."""
+        # The number of matches by event, those that could not be read included.
         counts = np.diff(self.index.match(batch).offsets)
         first = _first(batch)
         return np.asarray(counts[batch.events - first] > 0)

@@ -127,6 +127,7 @@ def _overlap(box: Part, part: Part, counter: ComparisonCounter) -> bool:
 
 def _share_inside(box: Part, part: Part) -> float:
     """Return which share of a part's cells lies in a box; exactly one where all do."""
+    # By dimension the share of its cells; quotients of equal numbers are exactly one.
     return prod(
         (min(high, end) - max(low, first)) / (end - first)
         for (low, high), (first, end) in zip(box, part, strict=True)

@@ -82,6 +82,7 @@ class LinearIndex:
 
     def _overlaps(self, box: int, low: Coordinates, high: Coordinates) -> bool:
         sides = zip(self._low[box], self._high[box], low, high, strict=True)
+        # Half-open ranges meet if each begins before the other ends.
         return all(from_ < end and start < to for from_, to, start, end in sides)
 
     def find_containing(self, point: Coordinates) -> list[int]:

@@ -60,9 +60,11 @@ def build_arrays(grouped: QueryClasses, closure: Closure) -> ClassArrays:
     bits = _bits_of_parts(place, owner, tables)
     words, all_words = tables[-1]
     size = 64 * all_words
+    # Bits that no part has keep hull 0, all rows; `layout.real` masks them.
     hull_of_bit = np.zeros(size, np.int64)
     hull_of_bit[bits] = own
     by_place = np.argsort(place, kind="stable")
+    # Parts in the order of their class's bit, without those that can never hold.
     alive = by_place[sure[by_place] >= 0]
     every_class = np.arange(64 * words + 1)
     unions = (int((counts == 1).sum()) + 63) // 64
@@ -77,11 +79,13 @@ def build_arrays(grouped: QueryClasses, closure: Closure) -> ClassArrays:
         unions,
         _begin(volumes, place, places[: int((counts == 1).sum())], 64 * words),
     )
+    # Where a closure changed a hull, the order by volume is not relied on.
     layout.begin[place[(sure != own) | (sure != possible)]] = 0
     # Hulls in the order of their bits, then all hulls, then the corners of the outer ones.
     base = every.take(hull_of_bit).concat(every)
     corners = np.full((len(alive), 2), -1, np.int64)
     if unions < words:
+        # Of each outer hull the lowest and the highest corner, as hulls behind all others.
         rows = every.take(np.maximum(seen[0][alive], 0))
         first = len(base.offsets) - 1 + np.arange(len(alive))
         corners = np.stack((first, first + len(alive)), axis=1)
@@ -209,6 +213,7 @@ def sort_classes(
     """
     largest = np.full(count, -np.inf)
     np.maximum.at(largest, owner, volume)
+    # The logarithm of a sum of volumes, with the largest taken out so that none underflows.
     total = np.zeros(count)
     np.add.at(total, owner, np.exp(volume - largest[owner]))
     parts = np.bincount(owner, minlength=count)
@@ -224,10 +229,12 @@ def assign_bits(parts: Numbers) -> tuple[Numbers, list[tuple[int, int]]]:
     products = int((parts == 1).sum())
     unions = (products + 63) // 64
     places = np.arange(len(parts))
+    # Unions begin at a word of their own.
     places[products:] += 64 * unions - products
     words = unions + (len(parts) - products + 63) // 64
     tables = [(0, 0)]
     end = words
+    # Table k has a bit for the k-th part of every class with more than k parts.
     for table in range(1, int(parts.max(initial=1))):
         first = int(places[np.argmax(parts > table)]) // 64
         tables.append((first, end))

@@ -58,6 +58,7 @@ def group_into_classes(monotone: Sequence[Predicate], stream: Stream) -> QueryCl
             too_large.append(place)
             continue
         if parts:
+            # Products are keyed by their sides, unions by how they are written, up to order.
             is_product = len(parts) == 1
             key = frozenset(parts[0].sides.items()) if is_product else order_free_key(condition)
             key = (is_product, key)
@@ -88,6 +89,7 @@ def _parts(replaced: Predicate, attributes: dict[Column, Attribute]) -> list[Hul
     outline = compute_hull(replaced, attributes)
     if outline is None or outline.is_exact:
         return [] if outline is None else [outline]
+    # By their sides, so that equal parts occur once.
     parts: dict[Hashable, Hull] = {}
     for atoms in to_conjunctions(replaced, MAX_PARTS):
         part = compute_hull(conjunction(atoms), attributes)

@@ -85,13 +85,16 @@ class Closure:
         self._stream = stream
         self._budget = max(MIN_PROOFS, round(PROOFS_PER_CLASS * len(classes.classes)))
         self._work = max(MIN_EVALUATIONS, EVALUATIONS_PER_CLASS * len(classes.classes))
+        # By group: what is known of it. By column: the columns that stand for conditions on it.
         self._known: dict[Group, _GroupFacts] = {}
         self._mentioned_by: dict[Column, list[Column]] = {}
         for stands_for, condition in classes.conditions.items():
             for column in columns_of(condition):
                 self._mentioned_by.setdefault(column, []).append(stands_for)
                 self._attributes.setdefault(column, stream[column.name])
+        # Columns that are NOT NULL have a value in every row, mentioned or not.
         self._always = {c for c in self._mentioned_by if not self._attributes[c].nullable}
+        # By column: the sides that occur in the set, each as a predicate that can be decided.
         targets: dict[Column, dict[Side, Predicate]] = {
             column: {} for column in (*self._mentioned_by, *classes.conditions)
         }
@@ -101,6 +104,7 @@ class Closure:
                     if column in targets and side not in targets[column]:
                         targets[column][side] = self._predicate(column, side)
         self._targets = targets
+        # Columns of unions: only these are compared with example rows.
         self._in_unions = {
             column
             for one in classes.classes
@@ -117,12 +121,14 @@ class Closure:
 
     def close(self, part: Hull) -> ClosedHull | None:
         """Return the part with all that it implies; None where it can never hold."""
+        # Only sides of columns that conditions have to do with decide the groups.
         relevant = frozenset(item for item in part.sides.items() if item[0] in self._targets)
         groups = self._grouped.get(relevant)
         if groups is None:
             groups = self._grouped[relevant] = self._groups(part) if self._conditions else []
         if not groups:
             return ClosedHull(part, part, (part,))
+        # The part's own sides, narrowed by what each of its groups implies.
         sure, possible = dict(part.sides), dict(part.sides)
         seen = [dict(part.sides) for _ in range(MAX_EXAMPLE_ROWS)]
         for group in groups:
@@ -139,6 +145,8 @@ class Closure:
             seen = seen if known.seen else []
             for number, sides in enumerate(seen):
                 sides.update(known.seen[min(number, len(known.seen) - 1)])
+        # Groups have fewer examples than there is room for: the last is repeated, and equal ones
+        # go.
         distinct = [sides for at, sides in enumerate(seen) if sides not in seen[:at]]
         seen_hulls = tuple(part if sides == part.sides else Hull(sides) for sides in distinct)
         return ClosedHull(Hull(sure), Hull(possible), seen_hulls)
@@ -152,6 +160,7 @@ class Closure:
             plain.update(columns_of(self._conditions[stands_for]))
         if not plain:
             return []
+        # By column: the set of columns that conditions connect it with, merged as in union-find.
         group_of: dict[Column, set[Column]] = {column: {column} for column in plain}
         related: set[Column] = set()
         for column in plain:
@@ -167,6 +176,7 @@ class Closure:
         groups = {id(group_of[column]): group_of[column] for column in related}
         result = []
         for group in groups.values():
+            # Sides of the columns of a group, then those of the part's own conditions on them.
             items = {(c, sides.get(c, full_side(self._attributes[c]))) for c in group}
             items |= {(c, sides[c]) for c in own if columns_of(self._conditions[c])[0] in group}
             result.append(frozenset(items))
@@ -201,12 +211,14 @@ class Closure:
         )
         for column in (*targets, *(plain if is_tied else ())):
             for side, condition in self._targets[column].items():
+                # A side that the group's own side lies in follows without a proof.
                 own = given.get(column)
                 if own is not None and side.covers(own):
                     continue
                 answer = self._decide(held, condition, facts.rows)
                 if answer is Answer.NO:
                     continue
+                # A yes narrows both, an unknown only what is possible.
                 for sides in (facts.possible, facts.sure)[: 1 + (answer is Answer.YES)]:
                     common = side.intersection(sides.get(column, own or side))
                     if not common.is_empty:
@@ -236,6 +248,8 @@ class Closure:
         if self._budget == 0 or self._work < 0:
             return Answer.UNKNOWN
         self._budget -= 1
+        # A row in which the group holds and the condition does not is a counterexample; it is kept
+        # to refute others.
         counter = self._satisfiable(conjunction((held, Truth(condition, NOT_TRUE))))
         if counter.witness is not None:
             mentioned = {column.key: None for column in collect_columns(held)}
@@ -265,6 +279,7 @@ class Closure:
         patterns = [
             self._conditions[x] for x in given if self._mentions(x, column) and 1 in given[x].values
         ]
+        # Examples of all patterns in each order, with and without something around them.
         texts = [list_pattern_examples(p)[0] for p in patterns if isinstance(p, Matches)]
         for order in islice(permutations(texts), 6 if texts else 0):
             for around in ("", "~", "!"):

@@ -50,6 +50,7 @@ def order_by_definition(conditions: Sequence[Predicate], stream: Stream) -> Orde
     ([[2], [], [1], [], [], [0]], [0, 1, 2, 0, 4, 5])
     """
     places = [at for at, condition in enumerate(conditions) if _can_hold(condition, stream)]
+    # By pair (p, q): does p imply q?
     answers = {
         (p, q): _implication(conditions[p], conditions[q], stream) for p in places for q in places
     }
@@ -59,6 +60,7 @@ def order_by_definition(conditions: Sequence[Predicate], stream: Stream) -> Orde
         same_as[q] = min([q, *equal])
     firsts = [q for q in places if same_as[q] == q]
     below = {(p, q) for p in firsts for q in firsts if p != q and answers[p, q] is Answer.YES}
+    # The transitive reduction: pairs with nothing strictly between them.
     implied_by: list[list[int]] = [[] for _ in conditions]
     for p, q in sorted(below):
         if not any((p, r) in below and (r, q) in below for r in firsts):

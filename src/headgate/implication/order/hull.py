@@ -78,6 +78,7 @@ def compute_hull(monotone: Predicate, attributes: Mapping[Column, Attribute]) ->
         return ALL_ROWS if monotone.value is True else None
     if isinstance(monotone, Within):
         return _hull_of_side(monotone.column, Side(monotone.values, False), attributes)
+    # IS NOT NULL is every value without NULL, IS NULL is NULL without any value.
     assert isinstance(monotone, IsNull)
     side = Side(EVERYTHING, False) if monotone.negated else Side(NOTHING, True)
     return _hull_of_side(monotone.column, side, attributes)
@@ -90,6 +91,7 @@ def _hull_of_side(
     common = allowed.intersection(side)
     if common.is_empty:
         return None
+    # A side that excludes nothing is left out, so that equal hulls have equal sides.
     return ALL_ROWS if common == allowed else Hull({column: common})
 
 

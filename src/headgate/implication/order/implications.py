@@ -53,8 +53,10 @@ def find_implications(
     classes = group_into_classes(conditions, stream)
     closure = Closure(classes, stream)
     known = build_arrays(classes, closure)
+    # Unions that contain a class by several parts come first: the reduction needs them.
     also, unknown, is_complete = _find_joint_containers(known, stream)
     same, pairs, lists_all = _find_parents(known, also, progress)
+    # Classes that turned out to be the same are merged, and bits become places of queries.
     merged = _merge_places(known.classes, same)
     firsts = np.array([places[0] if places else -1 for places in merged], np.int64)
     order = Order(
@@ -108,6 +110,7 @@ def _find_joint_containers(
         if left < 0:
             break
     inner, outer = np.concatenate(first), np.concatenate(second)
+    # Pairs by their inner class, as offsets and classes.
     order = np.argsort(inner, kind="stable")
     offsets = np.searchsorted(inner[order], np.arange(count + 1))
     return JointContainers(offsets, outer[order].astype(np.int64)), unknown, left >= 0
@@ -129,6 +132,7 @@ def _run_blocks(
         return function(*arguments, start, min(start + CLASSES_PER_BLOCK, count), most)
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
+        # A caller that stops early cancels the blocks that have not begun.
         try:
             yield from zip(starts, pool.map(run_block, starts), strict=True)
         finally:
@@ -154,6 +158,7 @@ def _find_parents(
         if progress is not None:
             here = known.classes[start:stop]
             progress(sum(len(c.places) for c in here if c is not None))
+        # Past the budget of pairs the order is incomplete, which is reported.
         if left < 0 or reached < stop:
             return same, pairs, False
     return same, pairs, True
@@ -166,6 +171,7 @@ def _list_doubtful(known: ClassArrays, also: JointContainers) -> list[tuple[int,
     bits = np.zeros(len(layout.class_word), np.uint64)
     out = np.zeros(layout.words, np.uint64)
     for i in known.doubtful.tolist():
+        # What contains the class with the sure hulls, then with the smallest possible ones.
         maybe = []
         for hulls in (layout, known.possible):
             find_containing(known.table, hulls, also, i, out, bits, 0, layout.real[: layout.words])
@@ -210,6 +216,7 @@ def _list_undecided(
     unknown: list[tuple[int, int]], firsts: Numbers, order: Order
 ) -> dict[int, list[int]]:
     """Return the undecided pairs by the outer one, without those that follow from others."""
+    # By child: its direct parents, to leave out pairs that follow by transitivity.
     above: dict[int, list[int]] = {}
     if unknown:
         for parent, children in enumerate(order.implied_by):

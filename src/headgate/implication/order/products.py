@@ -55,6 +55,7 @@ class Products(NamedTuple):
     @property
     def log_volume(self) -> npt.NDArray[np.float64]:
         """The logarithm of the share of all cells that each hull holds."""
+        # Running sums, so that a side's cells and a hull's shares are differences.
         sizes = np.concatenate(([0], np.cumsum(self.highs - self.lows)))
         held = sizes[self.last] - sizes[self.first]
         shares = np.log(held / (self.top - self.bottom)[self.column])
@@ -65,6 +66,7 @@ class Products(NamedTuple):
         """Return these hulls, in this order."""
         counts = np.diff(self.offsets)[hulls]
         offsets = np.concatenate(([0], np.cumsum(counts)))
+        # The sides of each chosen hull, consecutive: its old offset plus the position inside it.
         sides = np.repeat(self.offsets[hulls] - offsets[:-1], counts) + np.arange(offsets[-1])
         return self._replace(
             offsets=offsets,
@@ -118,6 +120,7 @@ def build_products(hulls: Sequence[Hull], attributes: Mapping[Column, Attribute]
         top.append(dimension.end)
         for side, at in sides.items():
             ranges[at] = dimension.ranges(side)
+    # `flat[ends[s]:ends[s + 1]]` are the ranges of distinct side s.
     ends = np.cumsum([0, *map(len, ranges)])
     flat = np.array([pair for group in ranges for pair in group], np.int64).reshape(-1, 2)
     # Of each hull its sides, by ascending column.
@@ -152,6 +155,8 @@ class _Cells:
     @staticmethod
     def of(allowed: Side, sides: Mapping[Side, int]) -> _Cells:
         cuts = sorted({cut for side in (allowed, *sides) for cut in side.values.cuts})
+        # `inside`: does CHECK allow the values just below the cut? Only allowed stretches get a
+        # cell.
         inside = allowed.values.starts_inside
         cell_of, cell = {}, 1
         turns = set(allowed.values.cuts)

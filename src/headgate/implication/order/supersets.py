@@ -70,6 +70,7 @@ def build_superset_table(hulls: Products, size: int, free: Numbers) -> SupersetT
     has_gaps = has_bit & (hulls.last - hulls.first > 1)
     by_cell = hulls.top <= MAX_CELL_BITMAPS
     by_cell &= np.bincount(hulls.column[has_gaps], minlength=hulls.columns) > 0
+    # (2, sides): by end and side, the bitmap row and the rest of the order behind it.
     row, start, stop = (np.zeros((2, len(owner)), np.int64) for _ in range(3))
     row -= 1
     orders: list[Numbers] = []
@@ -128,6 +129,7 @@ def _fill_prefixes(kept: Words, orders: list[Numbers], step: int) -> None:
     at = 0
     for order in orders:
         for start in range(0, len(order) + 1, step):
+            # Each bitmap is the one before it and the next `step` products.
             if start:
                 kept[at] = kept[at - 1]
                 set_bits(kept[at], order[start - step : start])
@@ -142,6 +144,7 @@ def _build_trees(
     for tree, cells in zip(trees, free, strict=True):
         chosen = np.flatnonzero(has_bit & find_sides_without(hulls, cells))
         set_bits_in_rows(tree, hulls.columns + hulls.column[chosen], owner[chosen])
+        # Node n is the OR of 2n and 2n + 1; leaves begin at `columns`.
         for node in range(hulls.columns - 1, 0, -1):
             np.bitwise_or(tree[2 * node], tree[2 * node + 1], out=tree[node])
     return trees

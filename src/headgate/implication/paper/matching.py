@@ -62,6 +62,7 @@ def match_prepared(
 ) -> PredicateMatch:
     """Match a query with a stream predicate that is sorted and indexed; it is relaxed in place."""
     counter = ComparisonCounter(budget=budget)
+    # Section 6.1: large query boxes first, as the stream's are.
     parts = to_parts(stream.space.sort_by_volume(query))
     covered = _MATCHERS[method](stream, parts, counter, check_first=quick_check)
     return PredicateMatch(covered, stream.boxes(), counter.comparisons, counter.max_parts)

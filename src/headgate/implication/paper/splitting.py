@@ -139,6 +139,8 @@ def split_mixed(stream: StreamPredicate, part: Part, counter: ComparisonCounter)
 
 def _next_box(stream: StreamPredicate, part: Part, position: int) -> int | None:
     """Return the box to compare a part with; None where none is left."""
+    # Without an index the position counts; with one, boxes that cut before are inactive (section
+    # 3.6).
     if stream.index is None:
         return stream.number_at(position) if position < len(stream) else None
     return next(iter(stream.candidates(part)), None)

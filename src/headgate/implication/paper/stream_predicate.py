@@ -52,6 +52,7 @@ class StreamPredicate:
         """Return the boxes that may overlap a part, largest first; without an index, all boxes."""
         if self.index is None:
             return [number for _, _, number in self._order]
+        # The index answers by id, matching takes boxes by volume.
         return sorted(self.index.find_overlapping(*_ends(part)), key=self._keys.__getitem__)
 
     def add(self, part: Part) -> None:
@@ -62,6 +63,7 @@ class StreamPredicate:
 
     def replace(self, number: int, part: Part) -> None:
         """Replace a box by another one."""
+        # The old number stays taken, and the index keeps the box, but inactive.
         self._order.remove(self._keys[number])
         self.removed.add(number)
         if self.index is not None:

@@ -31,6 +31,7 @@ def read_class(cursor: Cursor, *, ignore_case: bool = False) -> CharacterSet:
     >>> read_class(Cursor("[Z-a]"), ignore_case=True).text
     '[AZ-az]'
     """
+    # Open brackets, outermost first: a stack instead of recursion.
     nesting = [_open(cursor)]
     while True:
         innermost = nesting[-1]
@@ -72,6 +73,7 @@ def _read_part(cursor: Cursor, ignore_case: bool) -> CharacterSet:
     low = _read_member(cursor, ignore_case)
     if isinstance(low, CharacterSet):
         return low
+    # A single member is a range of one.
     high = _read_range_end(cursor, ignore_case) if _is_range(cursor) else low
     if isinstance(high, CharacterSet) or high < low:
         raise cursor.invalid("a range that ends before it starts", start)
@@ -203,6 +205,7 @@ def _read_number(cursor: Cursor, form: re.Pattern[str], base: int, start: int) -
     if digits is None:
         raise cursor.invalid("digits are missing", start)
     text = digits[0].strip("{}").lstrip("0") or "0"
+    # More than six digits are beyond the last code point, and need not be converted.
     number = int(text, base) if len(text) <= 6 else sets.MAXIMUM + 1
     if number > sets.MAXIMUM:
         raise cursor.invalid("beyond the last code point", start)
@@ -215,6 +218,7 @@ def _read_utf16(cursor: Cursor, start: int) -> int:
     if not (0xD800 <= unit <= 0xDBFF and cursor.skip("\\u")):
         return unit
     low = _read_number(cursor, _FOUR_HEXADECIMAL, 16, start)
+    # A high surrogate without a low one stays what it is, and is refused later.
     return 0x10000 + ((unit - 0xD800) << 10) + low - 0xDC00 if 0xDC00 <= low <= 0xDFFF else unit
 
 

@@ -51,6 +51,7 @@ class CharacterSet:
         """The set as RE2 reads it."""
         if self._reaches_the_top:
             return f"[^{_ranges_text(_gaps(self.ranges))}]"
+        # RE2 reads these pairs of letters as a folded letter, so they are written as a choice.
         if self in _TAKEN_FOR_FOLDED:
             return f"(?:{chr(self.ranges[0][0])}|{chr(self.ranges[1][0])})"
         members = _ranges_text(self.ranges) + "".join(self.categories)

@@ -85,6 +85,7 @@ def undo_quotes(source: str) -> tuple[str, Sequence[int]]:
             continue
         for index, character in enumerate(token[1]):
             texts.append(_quote(character, is_first=index == 0))
+            # A quoted character may become several; all of them point at the one that was written.
             offsets.extend([token.start(1) + index] * len(texts[-1]))
     return "".join(texts), offsets
 

@@ -173,6 +173,7 @@ def join(fragments: Sequence[Fragment]) -> Fragment:
     if len(written) <= 1:
         return written[0] if written else EMPTY
     *before, last = written
+    # RE2 cannot look ahead, so only the last fragment may hold a `$`.
     for fragment in before:
         if fragment.dollar:
             raise fragment.dollar.refusal("{} with something behind it")
@@ -193,6 +194,7 @@ def join(fragments: Sequence[Fragment]) -> Fragment:
 
 
 def _join_text(before: Sequence[Fragment], last: Fragment) -> str:
+    # Behind a `\r` a final `\n` alone is not the end, so the text before it is written anew.
     if last.dollar and last.dollar_is_open and _may_end_in_return(before):
         text = _sequence_before_dollar(before)
         if text is None or last.text != _END:
@@ -202,6 +204,7 @@ def _join_text(before: Sequence[Fragment], last: Fragment) -> str:
 
 
 def _may_end_in_return(sequence: Sequence[Fragment]) -> bool:
+    # Backwards past fragments that may be empty, to the last character that is consumed.
     for fragment in reversed(sequence):
         if fragment.ends_in_return or not fragment.passes_return:
             return fragment.ends_in_return
@@ -276,6 +279,7 @@ def _repetition_before_dollar(fragment: Fragment, low: int, high: int | None) ->
 def _times(unit: str, low: int, high: int | None) -> str:
     if high == 0:
         return ""
+    # Short forms first: `*`, `+`, `?` and nothing at all; then `{low,high}`.
     if high is None and low <= 1:
         return unit + "*+"[low]
     if (low, high) in ((0, 1), (1, 1)):

@@ -60,6 +60,7 @@ def to_re2(pattern: str) -> str:
     _refuse_surrogates(pattern)
     whole = translate(pattern)
     _refuse_inner_boundary(whole)
+    # RE2 has a limit on memory that only compiling shows.
     try:
         compile_re2(whole.text)
     except re2.error as error:

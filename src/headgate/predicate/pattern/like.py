@@ -58,6 +58,8 @@ class Segment:
     def find(self, text: str, at: int) -> int | None:
         """Return where the segment ends when placed at the first position that fits."""
         while at + self.length <= len(text):
+            # The first literal leads to the next position that may fit; the `_` before it fit
+            # anything.
             start = text.find(self.anchor, at + self.lead) - self.lead
             if start < at:
                 return None
@@ -124,6 +126,7 @@ class LikePattern:
             at = segment.find(text, at)
             if at is None:
                 return False
+        # The last segment must end where the text does, behind all that was placed.
         start = len(text) - others[-1].length
         return start >= at and others[-1].end_at(text, start) is not None
 
@@ -187,6 +190,7 @@ def _kind(piece: Piece) -> Wildcard | None:
 
 def _segments(pieces: tuple[Piece, ...]) -> tuple[Segment, ...]:
     """Return what stands before, between and behind the `%`; one more than there are `%`."""
+    # Each `%` ends a segment and begins the next, which may be empty.
     segments: list[list[Piece]] = [[]]
     for piece in pieces:
         if piece is ANY_MANY:
@@ -223,6 +227,7 @@ def like_contains(outer: LikePattern, inner: LikePattern) -> bool:
     pattern, text = _symbols(outer), _symbols(inner)
     if len(pattern) * len(text) > MAX_PRODUCT:
         return False
+    # A `%` of the outer pattern stays where it is; any other symbol is passed.
     reached = {0}  # how much of the outer pattern may be behind us
     for symbol in text:
         reached = {

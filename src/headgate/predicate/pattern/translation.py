@@ -145,6 +145,7 @@ class _Translation:
         literals = self.cursor.match(_PLAIN)
         run = literals[0] if literals else ""
         if len(run) > 1 and self.cursor.peek() in _QUANTIFIERS:
+            # The last character is left for the next step, which reads its quantifier.
             self.cursor.at -= 1
             run = run[:-1]
         return _literal(run, self.flags.ignore_case)
@@ -180,6 +181,7 @@ class _Translation:
 
     def _open_group(self) -> None:
         start = self.cursor.at
+        # Flags that the group sets hold up to its end, so those before it are kept.
         outer_flags = self.flags
         if self.cursor.peek(2) != "(?":
             self.cursor.take()
@@ -233,6 +235,7 @@ class _Translation:
 
 @lru_cache(maxsize=4096)
 def _literal(run: str, ignore_case: bool) -> Fragment:
+    # Only the last character can take a quantifier or stand before a `$`.
     *head, last = (_single(ord(one), ignore_case) for one in run)
     text = "".join(members.text for members in head)
     return join([Fragment(text, is_unit=False, example=run[:-1]), character(last)])
@@ -249,6 +252,7 @@ def _quantify(cursor: Cursor, atom: Fragment, start: int) -> Fragment:
         return atom
     here = cursor.at
     low, high = _read_quantifier(cursor)
+    # A second `+` is possessive and changes what matches; a `?` is reluctant and does not.
     if cursor.skip("+"):
         raise cursor.refusal("possessive quantifier", start)
     cursor.skip("?")

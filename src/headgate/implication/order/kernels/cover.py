@@ -52,6 +52,7 @@ def _overlap(hulls, one, other):
             meets = False
             while not meets and a < hulls.last[mine] and b < hulls.last[side]:
                 meets = hulls.lows[a] < hulls.highs[b] and hulls.lows[b] < hulls.highs[a]
+                # The range that ends first meets no later range of the other side.
                 if hulls.highs[a] < hulls.highs[b]:
                     a += 1
                 else:
@@ -84,6 +85,7 @@ def _fill_words(hulls, inner, column, only, union, count, words, begin):
             word, change = np.uint64(0), stop
             for bit in range(count):
                 side = side_in(hulls, union[bit], column)
+                # A part without a side in this column holds all of its cells.
                 inside = side < 0
                 if side >= 0:
                     for at in range(hulls.first[side], hulls.last[side]):
@@ -137,6 +139,7 @@ def check_cover(hulls, inner, free, parts, start, stop):
     everywhere = np.empty(MAX_COLUMNS, np.uint64)
     full = ~np.uint64(0) if count == 64 else (np.uint64(1) << np.uint64(count)) - np.uint64(1)
     depth = 0
+    # Columns in which no part has a side cannot tell cells apart, so only those of the parts count.
     for bit in range(count):
         for side in range(hulls.offsets[union[bit]], hulls.offsets[union[bit] + 1]):
             column = hulls.column[side]
@@ -179,8 +182,10 @@ def check_cover(hulls, inner, free, parts, start, stop):
             return UNDECIDED
         left = so_far[level] & words[place[level]]
         place[level] += 1
+        # Rows with these words lie in no part: the product sticks out.
         if left == np.uint64(0):
             return UNCOVERED
+        # A part that is still shared holds every choice in the columns that are left.
         if left & rest[level + 1] != np.uint64(0):
             continue
         level += 1

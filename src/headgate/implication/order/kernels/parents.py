@@ -98,10 +98,12 @@ def find_direct_parents(s, layout, also, start, stop, most):
                 w += 1
                 continue
             other = 64 * w + lowest_bit(left[w])
+            # Its lowest bit alone, which is then cleared.
             bit = left[w] & (~left[w] + np.uint64(1))
             left[w] &= ~bit
             # What contains the candidate, among the other candidates and the parents so far; and,
             # as unions may be the same class written differently, the class itself.
+            # Words before this hold nothing that contains both the class and the candidate.
             from_here = max(begin, layout.begin[other])
             for v in range(from_here, words):
                 left[v] |= direct[v]
@@ -114,6 +116,7 @@ def find_direct_parents(s, layout, also, start, stop, most):
             for v in range(from_here, words):
                 left[v] &= ~direct[v]
             if is_union and i >> 6 >= from_here and out[i >> 6] & own != np.uint64(0):
+                # Each contains the other: they are one class, named after the first of them.
                 same[i - start] = min(i, other)
                 continue
             # It is a parent; all that contain it are not.
@@ -160,6 +163,7 @@ def find_joint_containers(s, layout, also, corners, sources, pinned, tied, start
     everything = layout.real[:words]
     bits = np.zeros(len(layout.class_word), np.uint64)
     left, out = np.zeros(words, np.uint64), np.zeros(words, np.uint64)
+    # The pairs so far; the arrays double when they are full.
     inner, outer = np.empty(1024, np.int32), np.empty(1024, np.int32)
     answers = np.empty(1024, np.int32)
     count = 0
@@ -178,6 +182,7 @@ def find_joint_containers(s, layout, also, corners, sources, pinned, tied, start
         # Corners rule out nearly all of them, and take only bitmaps.
         for at in range(first, last):
             for number in range(len(s.free) + 1):
+                # All trees but tree 0, then the first two of them again with the other corner.
                 tree = 1 + number % (len(s.free) - 1)
                 corner = corners[at, (tree + (number >= len(s.free) - 1)) & 1]
                 if not left[layout.unions :].any():
@@ -196,6 +201,8 @@ def find_joint_containers(s, layout, also, corners, sources, pinned, tied, start
                 answer = _check_hulls(s, layout, i, union, layout.outer, s.free[0])
                 if answer == UNCOVERED and not tied[i] and not tied[union]:
                     continue
+                # Conditions may make it covered all the same, unless known rows of the class stick
+                # out.
                 if answer != COVERED:
                     free = pinned if tied[union] else s.free[0]
                     refuted = False

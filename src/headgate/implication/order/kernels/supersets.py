@@ -66,6 +66,7 @@ def _join_tree(out, begin, trees, tree, low, high):
     count = trees.shape[1] // 2
     left, right = low + count, high + count
     while left < right:
+        # A right child at the left end, or a left child at the right end, is taken by itself.
         if left & 1:
             for w in range(begin, len(out)):
                 out[w] |= trees[tree, left, w]
