@@ -116,7 +116,7 @@ class Cells:
         ]
 
     def _inside(self) -> Iterator[tuple[Piece, list[Interval]]]:
-        """Every piece with what is possible in it; both are ascending, and walked together."""
+        """Yield every piece with what is possible in it; both ascend, and are walked together."""
         intervals = self.possible.intervals
         first = 0
         for piece in self.pieces:
