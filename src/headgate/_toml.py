@@ -359,6 +359,7 @@ class _LineFinder:
         return names
 
     def _value(self, place: KeyPath) -> None:
+        # Arrays and inline tables are entered; of any other value only the end matters.
         if self._passes("["):
             number = 0
             while not self._ends("]"):

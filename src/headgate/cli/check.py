@@ -144,6 +144,7 @@ def _print_findings(query_set: QuerySet, findings: list[Finding]) -> None:
 
 
 def _describe_finding(finding: Finding) -> list[str]:
+    # The first line has the reason; what each stream stores, or suggestions, come below it.
     implied = f"implied by {list_ids(finding.implied_by)}" if finding.implied_by else ""
     known = describe_bound(finding)
     first = "; ".join(part for part in (finding.reason, implied, known) if part)

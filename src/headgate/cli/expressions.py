@@ -66,6 +66,7 @@ def match_conditions(
     index.match_expressions((), semantics)
     first = 0
     while block := list(islice(lines, BLOCK_LINES)):
+        # Lines without a condition are blank; they have no number as events.
         parsed = [line for line in block if line is not None]
         yield Chunk(_match_block(index, parsed, semantics, first), len(block) - len(parsed), {})
         first += len(parsed)
@@ -116,6 +117,7 @@ def _read_lines(
     reader = WhereReader(stream)
     with open_lines(path) as lines:
         for number, line in enumerate(lines, 1):
+            # Only the first line of a file may begin with a byte order mark.
             text = line.removeprefix(BOM) if number == 1 else line
             yield _parse_line(text, reader, text_of, Position(str(path), number))
 

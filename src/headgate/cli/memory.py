@@ -37,6 +37,7 @@ def describe_memory(finding: Finding) -> Iterator[str]:
     verdict = finding.memory
     if verdict is None or finding.satisfiable is Answer.NO:
         return
+    # A query that is never TRUE stores nothing, and was left out above.
     for synopsis in verdict.describe_synopses():
         yield f"  {synopsis}"
     if verdict.bounded is Answer.YES:

@@ -91,6 +91,7 @@ def plot_order(adaptive: AscIndex, plot: Path, title: str) -> None:
 @contextmanager
 def plot_batches(plot: Path | None, title: str) -> Iterator[Callable[[BatchResult], None]]:
     """Collect the batches of a job, and plot how they were evaluated when it ends or fails."""
+    # A job may run for months, so only the latest batches are remembered.
     periods: deque[Period] = deque(maxlen=MAX_PLOTTED_BATCHES)
 
     def remember(batch: BatchResult) -> None:

@@ -80,6 +80,7 @@ def format_count(number: int, noun: str) -> str:
     """
     if number == 1:
         return f"1 {noun}"
+    # query → queries, match → matches, box → boxes; all others take an s.
     plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "es" * noun.endswith(("ch", "x"))
     return f"{number:,} {plural if plural != noun else noun + 's'}"
 

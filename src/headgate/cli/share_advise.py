@@ -129,6 +129,7 @@ def _print_advice(advice: Advice, rows: int) -> None:
             f"… and {len(advice.shared) - MAX_SHOWN_STREAMS:,} more; --format json lists them all"
         )
     if advice.unshared:
+        # The verb is singular for one job: it stays, they stay.
         s = "s" * (len(advice.unshared) == 1)
         said = f"stay{s} at the source" if advice.shared else f"gain{s} nothing by sharing"
         jobs = format_count(len(advice.unshared), "job")

@@ -73,6 +73,7 @@ def _print_costs(costs: list[StrategyCost]) -> None:
     for name in ("traffic", "of filter", "rows read/s", "total"):
         table.add_column(name, justify="right")
     table.add_column("")
+    # The traffic of the strategy that the others are shown in per cent of.
     base = next((cost.traffic for cost in costs if cost.strategy == BASE_STRATEGY), 0.0)
     for cost in costs:
         is_widened = cost.strategy == "widen"

@@ -309,6 +309,7 @@ def _label_stream(stream: SharedStream) -> str:
     names = " ∨ ".join(stream.members[:MAX_NAMED_QUERIES])
     if len(stream.members) > MAX_NAMED_QUERIES:
         names += f" ∨ {len(stream.members) - MAX_NAMED_QUERIES:,} more"
+    # Rates are estimates from a sample: the value, and the range that it is in.
     known = f"{_format_number(rows.low)} to {_format_number(rows.high)}"
     what = (
         "all rows"
@@ -353,8 +354,10 @@ def _print_links(planner: Planner, plan: Plan, before: Before) -> None:
     if isinstance(before, Planner):
         unshared = [one.value for one in make_plan(before).traffic]
     after = [one.value for one in plan.traffic]
+    # By the larger of both, so that links that sharing relieved are seen too.
     order = sorted(range(len(links)), key=lambda at: -max(after[at], unshared[at]))
     used = [at for at in order if after[at] or unshared[at]]
+    # The column is left out where no link has a limit.
     is_bounded = any(math.isfinite(link.bandwidth) for link in links)
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("link")

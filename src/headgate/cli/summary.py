@@ -42,6 +42,7 @@ def print_summary(pipeline: Pipeline, result: RunResult) -> None:
 
 def _list_facts(result: RunResult) -> Iterator[tuple[str, str]]:
     tally, counts = result.stats, result.stats.counts
+    # A rate needs a time that is not 0.
     seconds = max(tally.seconds, 0.001)
     batches = f"in {format_count(tally.batches, 'batch')} and {seconds:,.1f} s"
     yield "events", f"{counts.events:,} {batches}: [bold]{counts.events / seconds:,.0f} events/s[/]"
@@ -88,6 +89,7 @@ def _suggest_steps(pipeline: Pipeline, result: RunResult) -> Iterator[tuple[str,
     for what, folder in _list_tables(result) if pipeline.sink.kind == "parquet" else ():
         code = f"import pyarrow.parquet as pq; print(pq.read_table('{folder}').to_pandas())"
         yield f"look at {what}", f'{_shorten_path(sys.executable)} -c "{code}"'
+    # Commands are complete, with paths from here, so that they can be pasted.
     files = " ".join(f"-q {_shorten_path(file)}" for file in pipeline.queries.files)
     if result.silent and files:
         yield (

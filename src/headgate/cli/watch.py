@@ -156,6 +156,7 @@ class _LiveView(_TextView):
                 *evaluated,
             )
         counts, seconds = tally.counts, max(tally.elapsed, 0.001)
+        # A network plan gives answers, any other job matches.
         given = (counts.answers, "answer") if shared else (counts.matches, "match")
         total = Text(
             f"{format_count(tally.batches, 'batch')}  {format_count(counts.events, 'event')}  "

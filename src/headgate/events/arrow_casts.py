@@ -58,6 +58,7 @@ def cast_column(attribute: Attribute, given: pa.Array[Any]) -> ConvertedColumn:
             "cast the column or change the declaration"
         )
     try:
+        # The whole column at once; a single value that does not fit sends all of them row by row.
         exact = _exact_cast(array, attribute.type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         exact = None
@@ -165,6 +166,7 @@ def _read_texts(array: pa.Array[Any]) -> list[str | None]:
 
 def _make_day_converter(name: str, type_: Date, given: pa.DataType) -> Convert:
     """Make the rule from the number in a column of dates or clock times to that of the day."""
+    # Ticks in a day: date64 counts milliseconds, timestamps their unit, date32 days.
     per_day = _DAY * _UNITS["ms"]
     if isinstance(given, pa.TimestampType):
         per_day = _DAY * _UNITS[given.unit]

@@ -89,6 +89,8 @@ def assemble_batch(
     names: list[str] = []
     for column in columns:
         violations = find_violations(column.array, column.attribute)
+        # Columns come in the order of the attributes, so `setdefault` keeps the first reason of a
+        # row.
         for row, reason in (*column.unfit.items(), *violations):
             row_reasons.setdefault(row, reason)
         arrays.append(column.array)

@@ -42,6 +42,8 @@ def build_path_tree(stream: Stream, attributes: Iterable[Attribute]) -> dict[str
     for attribute in attributes:
         parts = attribute.name.split(".")
         root[attribute.name.lower()] = Node(attribute.name)
+        # The proper beginnings of the path: for a.b.c these are a and a.b. Where one is an
+        # attribute itself, the nested form is ambiguous and only the flat key counts.
         starts = [".".join(parts[: depth + 1]) for depth in range(len(parts) - 1)]
         if starts and not any(stream.get(start) for start in starts):
             at = root
@@ -70,6 +72,8 @@ def collect_values(
             continue
         if node.name in values:
             raise UnfitValue(f"attribute `{node.name}` given twice")
+        # Set before looking inside, so that a second key for the same place is noticed even if this
+        # is NULL.
         values[node.name] = None
         if not node.inside:
             values[node.name] = value
@@ -165,6 +169,7 @@ def _count_keys(
     nodes: Mapping[str, Node], rows: Sequence[Mapping[str, Any]], prefix: str, counts: Counter[str]
 ) -> None:
     inside: dict[str, Node] = {}
+    # One look for each different tuple of keys, not for each row.
     for keys, times in Counter(map(tuple, rows)).items():
         for key in keys:
             node = nodes.get(key.lower()) if isinstance(key, str) else None

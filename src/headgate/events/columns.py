@@ -49,6 +49,9 @@ class CodedColumn:
         if len(cuts) == 2:
             inside = (self.codes >= cuts[0]) & (self.codes < cuts[1])
             return ~inside if values.starts_inside else inside
+        # How many cuts are at or below each code: inside after an odd number of them, or an even
+        # one where the set starts inside. One or two cuts are compared directly above, which is the
+        # common case.
         passed = np.searchsorted(np.array(cuts, dtype=np.int64), self.codes, side="right")
         inside = (passed + values.starts_inside) % 2 == 1
         return np.asarray(inside, dtype=np.bool_)
@@ -57,6 +60,7 @@ class CodedColumn:
     def values(self) -> npt.NDArray[np.object_]:
         """The values as Python objects, for what arrays cannot compare exactly; NULL is None."""
         objects = np.empty(len(self.codes), dtype=object)
+        # Each distinct value is made once; `places` spreads them over the rows.
         distinct, places = np.unique(self.codes, return_inverse=True)
         ordinals = distinct.tolist() if self.ranked is None else self.decode_ranks(distinct)
         known = np.empty(len(ordinals), dtype=object)
@@ -145,6 +149,7 @@ def _find_present_rows(column: pa.Array[Any]) -> Codes:
     if column.null_count == 0 or validity is None:
         return np.arange(len(column))
     offset = column.offset
+    # A slice may begin in the middle of a byte: unpack whole bytes, then drop the bits before it.
     whole = np.frombuffer(memoryview(validity), np.uint8)[offset // 8 :]
     bits = np.unpackbits(whole[: (offset % 8 + len(column) + 7) // 8], bitorder="little")
     return np.flatnonzero(bits[offset % 8 : offset % 8 + len(column)].view(np.bool_))
@@ -162,6 +167,8 @@ def _encode_ranks(column: pa.Array[Any], type_: Type, valid: Mask | None) -> Cod
     encoded: Any = column.dictionary_encode()
     distinct = [type_.ordinal(value) for value in encoded.dictionary.to_pylist()]
     order = sorted(range(len(distinct)), key=distinct.__getitem__)
+    # From the place in Arrow's dictionary to the rank. The extra entry is for NULL, whose index is
+    # filled with -1.
     ranks = np.empty(len(order) + 1, dtype=np.int64)
     ranks[np.array(order, dtype=np.int64)] = np.arange(len(order))
     ranks[-1] = 0
@@ -172,6 +179,7 @@ def _encode_ranks(column: pa.Array[Any], type_: Type, valid: Mask | None) -> Cod
 def _read_unscaled(column: pa.Array[Any]) -> Codes:
     """Return the low halves of 128-bit decimals, which hold up to 18 digits."""
     buffer = column.buffers()[1]
+    # Little-endian pairs of int64, the low half first: every other one is the unscaled number.
     halves = np.frombuffer(memoryview(buffer) if buffer else b"", dtype=np.int64)
     start = 2 * column.offset
     return halves[start : start + 2 * len(column) : 2].copy()

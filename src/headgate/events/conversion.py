@@ -54,7 +54,7 @@ _EXACT = Context(prec=100, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[InvalidOperation
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """How the raw values of an attribute are converted; those of type `ready` are so already."""
+    """A conversion of the raw values of an attribute; those of type `ready` need none."""
 
     convert: Convert
     ready: type | None

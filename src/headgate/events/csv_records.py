@@ -66,6 +66,7 @@ def split_csv(
         line = given.removeprefix(BOM) if number == 1 else given
         if not kept:
             start, size = number, 0
+        # Only lines with a quote, or inside a quoted field, need the slower look.
         unfinished = (kept or b'"' in line) and _is_left_open(line, between, inside=bool(kept))
         if size <= MAX_RECORD:
             kept.append(line)

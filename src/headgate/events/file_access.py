@@ -85,6 +85,8 @@ class Lines:
         readline = self._file.readline
         while self._end is None or self.offset < self._end:
             try:
+                # Of a line that is too long only the beginning is kept; the rest is read and
+                # dropped.
                 line = part = readline(limit)
                 self.offset += len(line)
                 while len(part) == limit and not part.endswith(b"\n"):

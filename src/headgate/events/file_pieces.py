@@ -75,6 +75,7 @@ def _split_lines(path: str, format: str | None, max_bytes: int) -> list[Piece]:
     start, line = 0, 1
     with translate_errors(path), open(path, "rb") as file:
         while True:
+            # `cut` says whether what was read so far ends in the middle of a line.
             newlines, left, cut = 0, max_bytes, False
             while left > 0 and (block := file.read(min(left, _BLOCK))):
                 newlines += block.count(b"\n")
@@ -94,6 +95,8 @@ def _split_rows(path: str, format: str | None, max_bytes: int) -> list[Piece]:
     with translate_errors(path), pq.ParquetFile(Path(path)) as file:
         groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
         pieces: list[Piece] = []
+        # Row groups are added to a piece until the next one would make it too large; `start` and
+        # `end` are rows.
         start = end = held = 0
         for group in groups:
             if end > start and held + group.total_byte_size > max_bytes:

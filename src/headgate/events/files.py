@@ -69,7 +69,7 @@ def read_piece(
 
 @dataclass(slots=True)
 class _ReadState:
-    """What to read, and how far that has come: the next line, and the number of the next event."""
+    """A piece to read, and the progress so far: the next line and the number of the next event."""
 
     piece: Piece
     stream: Stream
@@ -221,11 +221,13 @@ def _read_row_groups(
     first = at = 0
     for number in range(file.num_row_groups):
         count = file.metadata.row_group(number).num_rows
+        # `first` is the row at which the first group of the piece begins.
         if at < end and at + count > piece.start:
             first = first if groups else at
             groups.append(number)
         at += count
     for rows in file.iter_batches(batch_size=batch_rows, row_groups=groups, columns=list(names)):
+        # The part of this batch that lies in the piece, relative to the batch.
         low, high = max(piece.start - first, 0), min(end - first, rows.num_rows)
         first += rows.num_rows
         if low < high:

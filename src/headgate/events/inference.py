@@ -110,7 +110,7 @@ class _Candidate:
 
 @dataclass(slots=True)
 class _Guess:
-    """What is known of one name: the types that may hold it, or that it is an object."""
+    """The knowledge of one name: the types that may hold it, or that it is an object."""
 
     name: str
     candidates: list[_Candidate] = field(default_factory=list)
@@ -201,6 +201,7 @@ def _split_problems(
     skipped: dict[str, str] = {}
     for key, (name, type_or_problem) in guesses.items():
         parts = key.split(".")
+        # What is refused as a whole hides everything inside it.
         outer = [guesses.get(".".join(parts[:depth])) for depth in range(1, len(parts))]
         if any(place and isinstance(place[1], str) for place in outer):
             continue

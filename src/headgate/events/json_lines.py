@@ -148,7 +148,7 @@ def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any] | RepeatedKeys:
 
 
 def _depth_exceeds(text: str, limit: int) -> bool:
-    """Are more than `limit` arrays and objects open at once? Brackets in strings do not count."""
+    """Return whether more than `limit` brackets are open at once, not counting those in strings."""
     if text.count("[") + text.count("{") <= limit:
         return False
     depth = 0

@@ -95,6 +95,7 @@ class _FlipSearch:
 
     def find_double(self) -> Flip | None:
         """Return a change of two attributes; the second is chosen given the first."""
+        # Candidates for the second depend on the first, to which it may be compared.
         for first, second in combinations(self.columns, 2):
             for one in self.list_candidates(first, self.row):
                 for two in self.list_candidates(second, {**self.row, first.key: one}):

@@ -35,6 +35,7 @@ def to_predicate(condition: Condition, stream: Stream | None) -> Predicate:
         if len(condition.sources) > 1:
             raise UsageError(f"`{condition.id}` is a join; implication is about one stream")
         return condition.where
+    # Text is bound to a stream; predicates and queries are bound already.
     if isinstance(condition, str):
         if stream is None:
             raise UsageError("a condition in SQL needs `stream`, whose attributes it names")

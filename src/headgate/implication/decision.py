@@ -196,6 +196,7 @@ def _find_row(part: Part, pair: PredicatePair) -> Satisfiability:
 def _is_obvious(p: Predicate, q: Predicate) -> bool:
     """Return whether p requires all that q requires, or q allows all that p allows, literally."""
     first, second = to_monotone(p), to_monotone(q)
+    # As ANDs: q needs a subset of what p has. As ORs: p has a subset of what q allows.
     needed, given = (set(m.parts if isinstance(m, And) else (m,)) for m in (second, first))
     narrow, wide = (set(m.parts if isinstance(m, Or) else (m,)) for m in (first, second))
     return needed <= given or narrow <= wide

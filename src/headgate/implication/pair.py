@@ -132,6 +132,7 @@ def _within(column: Column, values: ValueSet) -> Predicate:
         return IsNull(column, negated=True)
     if not isinstance(column.type, Double) or len(intervals) != 1:
         return Within(column, values)
+    # Two half-lines instead of one interval, each of which is written with its own operator.
     ends = (Interval(intervals[0].low, None), Interval(None, intervals[0].high))
     return conjunction(Within(column, ValueSet.of(end)) for end in ends if end != WHOLE)
 

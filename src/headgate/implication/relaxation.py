@@ -120,6 +120,7 @@ class Relaxation:
             None where there are more than `most` boxes, or more than can be computed.
         """
         try:
+            # One more than may be listed, to tell whether there are more.
             boxes = list(islice(self.rest(), most + 1))
         except ExpansionTooLarge:
             return None
@@ -303,6 +304,7 @@ def _build_predicate(pair: PredicatePair, match: PredicateMatch, *, grown: bool)
 
 def _adds_nothing(pair: PredicatePair, boxes: Boxes, budget: int) -> bool:
     """Return whether every row of these boxes is one of the query or of the stream."""
+    # HCR is exact if stream and query together cover all that it made of the stream.
     both = pair.stream_boxes.concat(pair.query_boxes)
     try:
         return next(find_uncovered(boxes, both, budget), None) is None

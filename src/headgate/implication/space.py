@@ -127,6 +127,7 @@ class Dimension:
         """
         starts = [self._position(low, -math.inf) for low in self.lows]
         stops = [self._position(self._last(high), math.inf) for high in self.highs]
+        # The cell of NULL reaches from minus infinity to where the first value begins.
         if self.nullable:
             starts, stops = [-math.inf, *starts], [*(starts or [math.inf])[:1], *stops]
         return np.array(starts), np.array(stops)
@@ -146,6 +147,7 @@ class Dimension:
         type_ = self.column.type
         if ordinal is None or not self._starts:
             return infinite
+        # Texts have no length: a cut's place among the cuts stands for it.
         if isinstance(ordinal, str):
             return float(bisect_left(self._starts, ordinal))
         if isinstance(type_, Double):
@@ -199,6 +201,7 @@ class Space:
     @cached_property
     def positions(self) -> tuple[Numbers, Numbers]:
         """Where the cells of each dimension begin and end, in rows of one length."""
+        # (2, dimensions, cells of the largest dimension); rows of smaller ones end in zeros.
         rows = np.zeros((2, len(self.dimensions), int(self.counts.max(initial=0))))
         for k, dimension in enumerate(self.dimensions):
             rows[:, k, : dimension.count] = dimension.ends
@@ -215,6 +218,7 @@ class Space:
 
     def sort_by_volume(self, boxes: Boxes) -> Boxes:
         """Return the boxes largest first: by infinite ends, then by finite volume (6.1)."""
+        # The last key of `lexsort` is the first to count.
         infinite, finite = self.volumes(boxes)
         return boxes[np.lexsort((-finite, -infinite))]
 

@@ -121,6 +121,8 @@ def _match_blocks(
         evaluation = Evaluation(
             {name: column[block] for name, column in coded.items()}, block.stop - start, shared
         )
+        # Query by query: the rows that each accepts. `from_pairs` gets them as pairs of row and
+        # position, in the order of the queries.
         matching_rows = [np.flatnonzero(evaluation.true(where)) for _, where in live]
         yield RowMatches.from_pairs(
             start,
@@ -178,6 +180,7 @@ class Evaluation:
             return self.true(predicate.part)
         if isinstance(predicate, Truth):
             return ~self.test(predicate)
+        # Over NULL, every atom but IS NULL is neither TRUE nor FALSE.
         return self.known_values(predicate) & ~self.atom(predicate)
 
     def all(self, parts: tuple[Predicate, ...]) -> Mask:

@@ -37,6 +37,7 @@ def plot_periods(periods: Sequence[Period], path: Path, title: str = "order of e
     reasons = _list_reasons(periods)
     margins = ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.08)
     figure = Figure(figsize=(9, 5 + 0.17 * len(reasons)), dpi=150, layout=margins)
+    # Two plots over one another that share the events as their x axis.
     cost, dropping = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
     cost.set_title(title, loc="left", pad=20, fontsize=12, fontweight="bold")
     _draw_steps(cost, periods, [period.cost for period in periods], BLUE)

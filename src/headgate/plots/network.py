@@ -117,6 +117,7 @@ class _Drawing:
         xs, ys = zip(*peers.values(), strict=True)
         across, up = max(xs) - min(xs), max(ys) - min(ys)
         is_small = len(peers) <= MAX_SMALL_NETWORK
+        # Inches for a link: small networks are drawn large, huge ones are fitted in.
         scale = min(1.7 if is_small else 1.15, MAX_NETWORK_INCHES / max(across, up, 1.0))
         # Mirrored where the first source would be in the right half.
         first = next((stream.nodes[0] for stream in streams), "")
@@ -165,6 +166,7 @@ class _Drawing:
     def _draw_marks(self, axes: Axes, lane: Lane, path: _LanePath) -> None:
         """Draw what happens where a stream begins: a tap, a widening."""
         assert lane.stream is not None
+        # Marks stand in a row behind the rim of the node.
         size = 36 * self.radius + 0.4 * lane.width
         at = self.radius + 0.6 * size / POINTS_PER_INCH
         for is_so, style in (
@@ -185,6 +187,7 @@ class _Drawing:
         )
         size = 2 * self.radius * POINTS_PER_INCH * (0.72 if is_thin else 1)
         axes.plot(x, y, markersize=size, zorder=4, **style)
+        # A short name is written in the circle, a longer one below it with a white outline.
         is_inside = len(name) <= MAX_INSIDE_LETTERS
         axes.annotate(
             name,
@@ -268,6 +271,7 @@ def make_legend_handles(streams: Sequence[SharedStream], widest: float) -> list[
         line("widened, for several queries", **sign | WIDENED_STYLE),
         line(" ", linestyle="none"),
     ]
+    # Three sample widths, a factor of ten apart, serve as the scale.
     largest = find_largest_rate(streams)
     for size in (largest, largest / 10, largest / 100):
         width = compute_width(size, largest, widest)

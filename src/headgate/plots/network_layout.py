@@ -130,6 +130,7 @@ def _majorize_stress(positions: Numbers, distances: Numbers) -> Numbers:
         )
     ):
         apart = _measure_distances(positions)
+        # Stress never rises from sweep to sweep; stop where it hardly falls.
         stress = float((weights * (apart - distances) ** 2).sum())
         if stress >= before * (1 - MIN_STRESS_DECREASE):
             break
@@ -263,6 +264,7 @@ def _arrange_lanes(lanes: list[Lane]) -> Iterator[Lane]:
 
     Two streams that go together over more than one link keep their sides.
     """
+    # `at` is the right edge of the next lane, in points from the middle of the link.
     ordered = sorted(lanes, key=_lane_order)
     at = -(sum(lane.width for lane in lanes) + GAP * (len(lanes) - 1)) / 2
     for lane in ordered:

@@ -131,6 +131,7 @@ class _Axis:
         """Return from where to where a side is drawn."""
         low, high = side
         bottom, top = self.limits
+        # A side without NULL begins behind its margin; one that is only NULL fills just that.
         if self.nulls and low > 0:
             bottom += self.margin
         if self.nulls and high == 1:
@@ -147,6 +148,7 @@ class _Axis:
         ]
         # Neighbouring cuts may have the same name (`> 5` and `>= 5`); it is written once.
         named = [cut for at, cut in enumerate(cuts) if at == 0 or cut[1] != cuts[at - 1][1]]
+        # Every n-th cut, so that there are not too many.
         marks = named[:: -(-len(named) // MAX_TICKS) or 1]
         if self.nulls:
             marks.append((self.limits[0] + self.margin / 2, "NULL"))
@@ -220,6 +222,7 @@ def split_query(pair: PredicatePair, most: int) -> list[Part]:
         for part in pending:
             pieces = subtract_box(stream, number, part, ComparisonCounter())
             rest += pieces
+            # Something was cut off: what the part has in common with the box.
             if pieces != [part]:
                 held.append(_common(part, stream.parts[number]))
         pending = rest

@@ -154,6 +154,7 @@ def side_length(type_: Type, side: Interval) -> float:
         return 1.0
     assert isinstance(low, int)
     assert isinstance(high, int)
+    # Ranks of doubles are not evenly spaced, so the values are subtracted.
     if isinstance(type_, Double):
         return float(type_.value(high)) - float(type_.value(low))
     if isinstance(type_, DecimalType):

@@ -88,6 +88,7 @@ def compare_values(left: Value, right: Value, zone: Timestamp) -> int:
 
 def _key(value: Value, zone: Timestamp) -> Any:
     """Return a key under which Python's own exact comparison is ours."""
+    # A datetime is a date in Python, so it is looked at first.
     if isinstance(value, datetime):
         return zone.ordinal(value)
     if isinstance(value, date):

@@ -83,6 +83,7 @@ class Narrowing:
 
     def narrow(self, column: Column, values: ValueSet) -> bool:
         """Leave a column only these values; False when it has none left."""
+        # The first time that a column is met it has its CHECK domain.
         known = self.sets.get(column)
         if known is None:
             known = self.domains.get(column, EVERYTHING)
@@ -142,6 +143,8 @@ def _values_related(column: Column, op: Operator, other: Column, values: ValueSe
 def _greatest(values: ValueSet) -> Ordinal | None:
     """Return the greatest member; None where there is no greatest, or none that we can name."""
     high = values.intervals[-1].high
+    # An end in NUL is the successor of a text; before any other there is no greatest text, and the
+    # end itself is a bound.
     if isinstance(high, str):
         return high[:-1] if high.endswith("\0") else high
     return None if high is None else high - 1
@@ -164,6 +167,7 @@ def _filter_texts(values: ValueSet, condition: Matches) -> ValueSet:
 
 def _patterns_contradict(patterns: list[Matches]) -> bool:
     """Return whether a text must match a pattern, but not another that all such texts match."""
+    # LIKE patterns by containment, then any pattern together with its own negation.
     return any(
         like_contains(_like(wide.pattern), _like(narrow.pattern))
         for wide in patterns

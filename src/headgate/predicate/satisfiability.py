@@ -190,6 +190,7 @@ class _Guess:
         """Return the values that agree with the other side of a comparison, once it has one."""
         mine = comparison.left == column
         other = comparison.right if mine else comparison.left
+        # As the column sees it: mirrored where it stands on the right.
         op = comparison.operator if mine else MIRROR[comparison.operator]
         value = self.row.get(other.key)
         if value is None:
@@ -213,6 +214,7 @@ def _ends(values: ValueSet, type_: Type) -> Iterator[Ordinal]:
             yield from _round_number(interval, type_)
         if low is not None:
             yield low
+            # A second value, for two columns that must differ.
             if successor(low) in values:
                 yield successor(low)
         if high is not None and not isinstance(high, str):

@@ -59,6 +59,7 @@ def _simplify(predicate: Predicate, only_true: bool) -> Predicate:
     if isinstance(predicate, Truth):
         return _simplify_test(Truth(_simplify(predicate.part, False), predicate.accepted))
     if isinstance(predicate, Compare) and predicate.left == predicate.right:
+        # A column compared with itself is TRUE or FALSE where it has a value, and NULL elsewhere.
         holds = predicate.operator in ("=", "<=", ">=")
         return _simplify(Within(predicate.left, EVERYTHING if holds else NOTHING), only_true)
     if only_true and isinstance(predicate, Within) and predicate.values.is_empty:
@@ -70,6 +71,7 @@ def _simplify(predicate: Predicate, only_true: bool) -> Predicate:
 
 def _simplify_and(predicate: And, only_true: bool) -> Predicate:
     simple = conjunction(_simplify(part, only_true) for part in predicate.parts)
+    # Sets of one column first: they may become empty, or absorb other parts.
     parts = _merge_sets(_parts_of(simple, And), intersection)
     parts = [part for part in parts if part != TRUE]
     if FALSE in parts or (only_true and _contradictory(parts)):

@@ -29,7 +29,7 @@ def compute_query_version(query: Query) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What turns one query set into another."""
+    """The difference between two query sets."""
 
     added: tuple[Query, ...]
     removed: tuple[str, ...]
@@ -94,6 +94,7 @@ class QuerySet:
     @property
     def content_hash(self) -> str:
         """A hash of schema and queries: their order and metadata count, their spelling does not."""
+        # NUL separates the fields, as rendered SQL never holds one.
         digest = hashlib.blake2b(render_schema(self.schema).encode(), digest_size=8)
         for query in self:
             digest.update(f"\0{query.id}\0{render_select(query)}\0{query.metadata}".encode())

@@ -49,6 +49,7 @@ def read_table_rows(frame: Any) -> Iterator[Row]:
     is_spark, is_arrow = hasattr(frame, "toArrow"), isinstance(frame, pa.Table)
     names = frame.column_names if is_arrow else list(frame.columns)
     _check_columns("the table of queries", names)
+    # Only the used columns leave Spark or Arrow.
     records: list[dict[str, Any]]
     if is_spark or is_arrow:
         used = frame.select([name for name in COLUMNS if name in names])

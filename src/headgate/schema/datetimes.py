@@ -61,5 +61,6 @@ def _offset(text: str | None) -> timezone | None:
         return None
     if text in ("Z", "UTC"):
         return UTC
+    # `+HH`, `+HHMM` and `+HH:MM`, in minutes.
     minutes = int(text[1:3]) * 60 + int(text[3:].lstrip(":") or 0)
     return timezone(timedelta(minutes=-minutes if text[0] == "-" else minutes))

@@ -193,6 +193,7 @@ class ValueSet:
     def _intervals(self) -> Iterator[Interval]:
         ends: list[Ordinal | None] = [None] if self.starts_inside else []
         ends += self.cuts
+        # An odd number of ends: the last interval has no upper end.
         if len(ends) % 2:
             ends.append(None)
         return (Interval(low, high) for low, high in zip(ends[::2], ends[1::2], strict=True))

@@ -29,7 +29,7 @@ PAGE = "docs/how-to/share-streams.md"
 
 @dataclass(frozen=True, slots=True)
 class NetworkFile:
-    """What a network file says; `plan_network` plans it.
+    """The content of a network file; `plan_network` plans it.
 
     Attributes
     ----------

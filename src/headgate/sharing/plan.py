@@ -24,7 +24,7 @@ MAX_COMPARED_CONDITIONS = 64  # beyond these, only equal conditions are recognis
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """What goes over one link: the rows for which `where` is TRUE, or all where it is None.
+    """A stream over one link: the rows for which `where` is TRUE, or all where it is None.
 
     It is filtered at `start` out of what the flow `parent` brings there, or out of the source where
     that is None. `where` is the OR of the conditions of `members`, or more if relaxed by HCR;
@@ -89,7 +89,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class Plan:
-    """What flows over each link of a network, and what each query gets.
+    """The flows over each link of a network, and the results that queries get.
 
     Attributes
     ----------

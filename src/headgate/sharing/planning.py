@@ -32,7 +32,7 @@ Progress = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True)
 class StrategyCost:
-    """What a strategy costs: traffic in bytes per second times cost, load in rows read per second.
+    """The cost of a strategy: traffic in bytes per second times cost, load in rows read per second.
 
     Attributes
     ----------

@@ -52,7 +52,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a snapshot holds: its version, the number of queries, its schema and its segments."""
+    """The content of a snapshot: version, number of queries, schema and segments."""
 
     version: int | str
     queries: int

@@ -167,6 +167,8 @@ class Binder:
         join: Callable[[list[Predicate]], Predicate],
     ) -> Predicate:
         """Bind `a AND b AND c …`, without recursion: there may be thousands."""
+        # sqlglot nests a chain to the left, so it is walked from its last part to its first, and
+        # bound in the order of the text.
         kind, parts = type(node), []
         first: Any = node
         while type(first) is kind:
@@ -274,6 +276,7 @@ class Binder:
 
     def compare(self, left: Operand, op: Operator, right: Operand, extent: Extent) -> Predicate:
         """Compare columns and literals in any order; the extent is that of the comparison."""
+        # A column comes first: `3 < a` is `a > 3`.
         if not isinstance(left.value, Column) and isinstance(right.value, Column):
             left, right, op = right, left, MIRROR[op]
         column, other = left.value, right.value
@@ -315,6 +318,7 @@ class Binder:
         cursor.expect(")")
         build = partial(conditions.build_membership, column, zone=self.scope.zone)
         try:
+            # All at once; only where that fails, one by one to find the literal that is at fault.
             membership = build([item.value for item in items])
         except LiteralError:
             for item in items:
@@ -409,6 +413,7 @@ class Binder:
             self.bind_first_operand(node.this)
         else:
             inner = self.bind_nested(node.this)
+        # NULL, TRUE or FALSE stands behind IS, or behind IS NOT.
         ahead = 2 if negated else 1
         word = cursor.peek(ahead)
         if cursor.peek() != "IS" or word not in _TRUTHS or (negated and cursor.peek(1) != "NOT"):
@@ -439,6 +444,7 @@ class Binder:
         if default == "NULL":
             message, extent = "COALESCE(…, NULL) does nothing", cursor.extent(start)
             raise cursor.make_error(UnsupportedSql, message, extent=extent)
+        # A default of TRUE accepts what is NULL, one of FALSE does not.
         accepted: Accepted = frozenset({True, None} if default == "TRUE" else {True})
         return Truth(inner, accepted & ALL_TRUTHS)
 
@@ -522,6 +528,7 @@ class Binder:
                 pass
             if cursor.kind() != "number":
                 raise cursor.refuse_token("a number")
+            # An even number of minus signs cancels out.
             signs = cursor.words[start : cursor.place]
             value = self.read_number()
             if signs.count("-") % 2:
@@ -597,6 +604,7 @@ class Binder:
         if cursor.peek() == "(" and cursor.peek(1) == "SELECT":
             cursor.place += 1
             return cursor.refuse("a subquery is not supported")
+        # Read the operand that the node begins with; what stands behind it is what is refused.
         leftmost: Any = node
         while isinstance(leftmost, _LEFT_FIRST) and leftmost.args.get("this"):
             leftmost = leftmost.this

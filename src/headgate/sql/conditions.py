@@ -88,6 +88,7 @@ def build_between(column: Column, low: Literal, high: Literal, zone: str) -> Pre
         evaluate_literal(low, column.type, zone),
         evaluate_literal(high, column.type, zone),
     )
+    # With NULL at one end the test can still be FALSE by the other, so both comparisons are kept.
     if first is None or last is None:
         return conjunction(
             (build_comparison(column, ">=", low, zone), build_comparison(column, "<=", high, zone))
@@ -104,6 +105,7 @@ def build_match(column: Column, kind: PatternKind, text: str, escape: str = "\\"
             f"{kind} needs a STRING; `{column.key}` is {with_article(column.type.sql)}"
         )
     pattern = Pattern(kind, text, escape)
+    # Compiled here for its errors only; the pattern keeps the matcher.
     _ = pattern.matcher
     return Matches(column, pattern)
 

@@ -195,6 +195,8 @@ class Declarations:
         opened = cursor.place
         cursor.expect("(")
         cursor.clause = "condition"
+        # sqlglot sees only what is inside the parentheses of the CHECK; the binder walks on with
+        # the same cursor, so that errors have their place in the statement.
         tree = parse_condition_tree(cursor.tokens[cursor.place : cursor.closing[opened]])
         binder = Binder(cursor, Scope.of(Stream("…", (attribute,))))
         try:
@@ -223,6 +225,7 @@ def _decimal(parameters: list[str]) -> DecimalType | None:
     """Return DECIMAL(precision, scale); None where there is no such type."""
     if len(parameters) > 2 or not all(re.fullmatch("[0-9]{1,2}", p) for p in parameters):
         return None
+    # DECIMAL is DECIMAL(10, 0), and DECIMAL(p) is DECIMAL(p, 0), as in Spark.
     precision, scale = [*map(int, parameters), *(10, 0)[len(parameters) :]]
     if not 1 <= precision <= 38 or scale > precision:
         return None

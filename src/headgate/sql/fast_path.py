@@ -138,6 +138,7 @@ class FastPath:
         if name not in self._ordinal_columns:
             named = _PLAIN_NAME.fullmatch(name)
             self._ordinal_columns[name] = _ordinal_column(self._column(name)) if named else None
+        # None is cached, too: a name that is no plain column, or whose type has no reader.
         known = self._ordinal_columns[name]
         if known is None:
             return None
@@ -210,7 +211,7 @@ def _tokens(text: str) -> Iterable[tuple[str, str, str]]:
 
 
 class _Group:
-    """What stands inside one pair of parentheses: an OR of ANDs, read from left to right."""
+    """The content of one pair of parentheses: an OR of ANDs, read from left to right."""
 
     __slots__ = ("conjuncts", "disjuncts", "expects_operand", "negations")
 
@@ -292,11 +293,14 @@ def _ordinal_column(column: Column) -> _OrdinalColumn | None:
 def _cuts(operator: str, operand: str, known: _OrdinalColumn) -> tuple[tuple[Any, ...], bool]:
     """Return where the set of values begins and ends by turns, and whether it holds the least."""
     _, read, step = known
+    # Cuts are where membership changes: a point has one at itself and one at its successor, and the
+    # complement has the same cuts but starts inside.
     if operator in ("=", "<>"):
         ordinal = read(operand)
         return (ordinal, ordinal + step), operator == "<>"
     if operator in (">=", "<"):
         return (read(operand),), operator == "<"
+    # Above a value begins at its successor.
     if operator in (">", "<="):
         return (read(operand) + step,), operator == "<="
     if operator == "BETWEEN" and step == 1:
@@ -341,6 +345,7 @@ def _decimal_reader(type_: DecimalType) -> ReadOrdinal:
     def read(text: str) -> int:
         if len(text) > MAX_NUMBER_LENGTH:
             raise _Uncommon
+        # The unscaled number: `10.5` at scale 2 is 1050.
         whole, _, part = text.partition(".")
         ordinal = int(whole + part.ljust(scale, "0"))
         if len(part) > scale or not -high < ordinal < high:

@@ -80,6 +80,7 @@ def tokens(text: str) -> Iterator[Token]:
 
 def statements(text: str) -> Iterator[tuple[int, str]]:
     """Yield the statements between semicolons with their offsets, but no empty ones."""
+    # `used` says whether a token has been seen since the last semicolon; comments are no tokens.
     start, used = 0, False
     for token in tokens(text):
         if token.text == ";":

@@ -152,6 +152,7 @@ def _parse_number(text: str, type_: Type) -> Value:
         raise LiteralError("this is not a number that can be compared") from None
     if exact and abs(exact.adjusted()) > MAX_EXPONENT:
         raise LiteralError("a number is too far from zero or too near to it")
+    # Beyond the range of doubles the exact number is kept, which compares as it should.
     if isinstance(type_, Double) and math.isfinite(float(exact)):
         return float(exact)
     return exact

@@ -54,6 +54,7 @@ def find_places(query: Query) -> Places:
         return Places()
     bound = bind_query(origin.text, query.schema)
     place = _make_locator(origin)
+    # A column may stand twice in GROUP BY; its first place is reported.
     groups: dict[Column, Place] = {}
     for column, extent in bound.groups:
         groups.setdefault(column, place(extent))
@@ -70,6 +71,7 @@ def find_places(query: Query) -> Places:
 def _make_locator(origin: Origin) -> Callable[[Extent], Place]:
     """Return a function from offsets to places; lines are counted once for thousands of tests."""
     text = origin.text
+    # Offsets at which lines begin; a search among them gives the line of an offset.
     lines = [0, *(match.end() for match in re.finditer("\n", text))]
 
     def place(extent: Extent) -> Place:

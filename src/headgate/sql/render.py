@@ -66,6 +66,7 @@ def render_schema(schema: Schema) -> str:
     declarations += [
         (aggregate.zone, render_aggregate(aggregate)) for aggregate in schema.aggregates
     ]
+    # SET TIME ZONE holds until the next one, so it is written only where the zone changes.
     parts: list[str] = []
     known = "UTC"
     for zone, declaration in declarations:
@@ -193,6 +194,8 @@ def _render_within(atom: Within) -> str:
     text = _render_column(column)
     if values.is_everything or values.is_empty:
         return f"{text} = {text}" if values.is_everything else f"{text} <> {text}"
+    # The shortest form that says the set: one interval, all but one, a list, all but a list, and an
+    # OR of intervals where none of these does.
     inside, outside = values.intervals, values.complement().intervals
     if len(inside) == 1:
         return _render_interval(text, column, inside[0])
@@ -209,6 +212,8 @@ def _render_within(atom: Within) -> str:
 
 def _list_members(column: Column, values: ValueSet) -> list[Ordinal] | None:
     """Return the members of a small set, also where it reaches an end of its type; or None."""
+    # A set that reaches an end of its type has an open interval there, which cannot be counted; the
+    # first and last values are taken out and listed by hand.
     low, high = column.type.minimum, column.type.maximum
     first = ValueSet.of(Interval(None, successor(low)))
     last = NOTHING if high is None else ValueSet.of(Interval(high, None))
@@ -268,6 +273,7 @@ def _render_end(column: Column, cut: Ordinal | None, here: str, before: str) -> 
     previous = _render_previous(column, cut)
     if previous is None:
         return f"{here} {at}"
+    # Shorter without its trailing zeros is rounder; ties go to `<=` and `>=`.
     rounder = 0 if at is None else len(previous.rstrip("0")) - len(at.rstrip("0"))
     if at is None or rounder < 0 or (rounder == 0 and before == "<="):
         return f"{before} {previous}"

@@ -46,6 +46,8 @@ class Scope:
         return known
 
     def _resolve(self, parts: Sequence[str], name: str) -> Column:
+        # Each stream is asked for the whole name, and for the rest of it where its alias comes
+        # first. A set, since both may lead to the same column.
         columns = {
             column
             for alias, stream in self.sources

@@ -81,6 +81,8 @@ class _Select:
         tree: Any = parse_select_tree(cursor.tokens[select : from_ + 1], cursor.tokens[behind:])
         while isinstance(tree, exp.SetOperation):
             tree = tree.this  # the second SELECT is refused where the first one ends
+        # From here on the cursor walks the clauses in the order of the text, except FROM, which is
+        # done.
         parts = tree.args if isinstance(tree, exp.Select) else {}
         cursor.place, cursor.clause = select + 1, "SELECT"
         distinct = cursor.accept("DISTINCT")
@@ -139,6 +141,7 @@ class _Select:
         cursor = self.cursor
         if cursor.accept("("):
             raise cursor.refuse("a subquery is not supported")
+        # The only call in FROM is last_rows.
         windowed = cursor.peek(1) == "("
         if windowed:
             if cursor.tokens[cursor.place].name.lower() != LAST_ROWS:

@@ -70,6 +70,8 @@ class Script:
 
     def read_statement(self, text: str) -> Declared | None:
         """Return what one statement declares; None for SET TIME ZONE."""
+        # Most statements of a large file have this form; whatever the fast path declines is read
+        # again below.
         plain = _PLAIN_QUERY.fullmatch(text)
         if plain:
             query = self._read_plain_query(plain)

@@ -147,6 +147,7 @@ def updates_what_it_holds(kind: type[Index]) -> None:
     index = kind.build(SMALL, [query(SMALL, "p", "a = 1"), query(SMALL, "q", "a = 5")])
     assert index.update(query(SMALL, "p", "a = 9")) == 2
     assert lists(index.match(EVENTS)) == [[], ["q"], [], [], ["p"]]
+    # Refused updates must leave the matches and the number of queries as they were.
     other = Stream("other", SMALL.attributes)
     assert_refused(lambda: index.update(query(SMALL, "nobody", "a = 1")), "nobody")
     assert_refused(lambda: index.update(query(other, "p", "a = 1")), "other")
@@ -162,6 +163,7 @@ def chunks_add_up(kind: type[Index]) -> None:
     # unreadable events at both ends and in the middle, so that chunks must count them
     rows[0] = rows[50_000] = rows[-1] = {"a": "unreadable"}
     chunks = list(index.match_chunks(rows))
+    # Each chunk begins where those before it end.
     firsts = [sum(map(len, chunks[:n])) for n in range(len(chunks))]
     assert [chunk.first for chunk in chunks] == firsts
     whole = index.match(rows)
@@ -182,6 +184,7 @@ def takes_events_in_every_form(kind: type[Index]) -> None:
 
 def an_error_is_not_a_miss(kind: type[Index]) -> None:
     """Check that an event that cannot be read has a reason, and the others their matches."""
+    # A text in an INT cannot be read, and a negative number breaks the CHECK.
     domain = ValueSet.of(Interval(0, None))
     stream = Stream("s", (Attribute("a", INT, domain), Attribute("b", STRING)))
     index = kind.build(stream, [query(stream, "p", "a < 5 OR a >= 5")])

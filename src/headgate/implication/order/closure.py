@@ -264,6 +264,7 @@ class Closure:
         self, held: Predicate, given: dict[Column, Side], plain: list[Column]
     ) -> Iterator[Row]:
         """Yield a few rows for which a group holds, each verified."""
+        # By column a few values; their combinations are tried in order.
         choices = [list(islice(self._values(column, given), MAX_COLUMN_VALUES)) for column in plain]
         for values in islice(product(*choices), MAX_TRIED_ROWS):
             row = {column.key: value for column, value in zip(plain, values, strict=True)}
@@ -305,6 +306,7 @@ class Closure:
         Only unions are compared with that, so only their columns count.
         """
         point: dict[Column, Side] = {}
+        # A row is a point in its columns and in those that stand for conditions on them.
         for column, stands_for_it in self._mentioned_by.items():
             if column.key in row:
                 if column in self._in_unions:
@@ -360,6 +362,7 @@ def _prefixes(group: Group) -> Iterator[Predicate]:
         intervals = side.values.intervals
         if side.null or len(intervals) != 1 or not isinstance(intervals[0].low, str):
             continue
+        # The longest prefix that all texts of the range have, as a LIKE pattern.
         for length in range(len(intervals[0].low), 0, -1):
             text = "".join(f"\\{c}" if c in "\\%_" else c for c in intervals[0].low[:length])
             pattern = Pattern("LIKE", f"{text}%")

@@ -109,6 +109,7 @@ def _hull_of_and(parts: list[Hull | None]) -> Hull | None:
             return None
         is_all &= part.is_exact
         for column, side in part.sides.items():
+            # A column without a side is free, so the other side is taken as it is.
             known = sides.get(column)
             common = side if known is None else known.intersection(side)
             if common.is_empty:

@@ -184,6 +184,7 @@ def _list_doubtful(known: ClassArrays, also: JointContainers) -> list[tuple[int,
 def _merge_places(classes: list[QueryClass | None], same: Numbers) -> list[list[int]]:
     """Return the places of each class's queries, ascending; none for a later equal class."""
     merged = [[] if c is None else list(c.places) for c in classes]
+    # Classes that equal an earlier one hand their places over to it.
     for at in np.flatnonzero(same != np.arange(len(same))).tolist():
         merged[same[at]] = sorted(merged[same[at]] + merged[at])
         merged[at] = []

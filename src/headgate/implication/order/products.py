@@ -171,6 +171,7 @@ class _Cells:
         """Return the cells of a side; ranges that touch are one."""
         ends = [self.first] if side.values.starts_inside else []
         ends += [self.cell_of[cut] for cut in side.values.cuts]
+        # An odd number of ends: the last range goes on to the last cell.
         if len(ends) % 2:
             ends.append(self.end)
         ranges = [(0, 1)] if side.null else []

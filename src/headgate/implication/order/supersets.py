@@ -63,6 +63,7 @@ def build_superset_table(hulls: Products, size: int, free: Numbers) -> SupersetT
     owner = hulls.owner
     has_bit = owner < size
     step = STEP
+    # Two bitmaps of `words` words for every `step` sides: longer steps until they fit.
     while 16 * words * (has_bit.sum() // step + hulls.columns) > MAX_BITMAP_BYTES and step < size:
         step *= 2
     low, high = hulls.low, hulls.high
@@ -120,6 +121,7 @@ def _group_by_column(hulls: Products) -> list[Numbers]:
     """Return the sides of each column."""
     if not hulls.columns:
         return []
+    # Sides sorted by column, split where the column changes.
     order = np.argsort(hulls.column, kind="stable")
     return np.split(order, np.searchsorted(hulls.column[order], np.arange(1, hulls.columns)))
 

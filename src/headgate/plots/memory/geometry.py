@@ -94,6 +94,7 @@ class ColumnLayout:
     @cached_property
     def fonts(self) -> Fonts:
         graph = self.graph
+        # All that is written, since its characters decide on the fonts.
         texts = [graph.headline, graph.sentence, *graph.left_out]
         texts += [text for box in graph.boxes for text in (box.alias, box.stream)]
         texts += [node.name for node in graph.nodes]
@@ -102,6 +103,7 @@ class ColumnLayout:
     @cached_property
     def all(self) -> tuple[Column, ...]:
         columns: list[Column] = []
+        # From left to right: each column begins where the one before it ends, and a gutter further.
         at = MARGIN
         for number in range(len(self.graph.boxes)):
             # Links that come in from the left, each of which needs some room for its curve.
@@ -132,6 +134,8 @@ class ColumnLayout:
             for limit in self.graph.limits
             if nodes[limit.node].source == number and side_of(limit) == side
         ]
+        # Nothing stands outside of the first and the last box but constants; between boxes there is
+        # room for the operators of edges.
         if not widths and number == (0 if side == "left" else last):
             return 0.0
         return 2 * STUB + (self._widest(widths, CONSTANT_SIZE) + GAP if widths else 0.0)
@@ -147,6 +151,7 @@ class ColumnLayout:
             return abs(self.places.middle[smaller] - self.places.middle[greater])
 
         ways = zip(self.graph.edges, self.places.slots.ways, strict=True)
+        # An edge without a way stays inside its box.
         inside = (edge for edge, way in ways if not way)
         here = [e for e in inside if self.graph.nodes[e.smaller].source == number]
         return sorted(here, key=length)

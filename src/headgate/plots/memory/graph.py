@@ -104,6 +104,7 @@ def build_predicate_graph(verdict: Verdict) -> PredicateGraph:
     # A contradiction has no values at all, which is finitely many.
     bounded = known.bounded if known.satisfiable else [True] * len(order)
     guilty_edges, guilty_nodes = _find_faulty(verdict, shown)
+    # Aggregates see their argument, so it counts as an output too.
     seen = [a for a in list_aggregates(query) if a.argument is not None]
     nodes = tuple(
         Node(
@@ -120,6 +121,7 @@ def build_predicate_graph(verdict: Verdict) -> PredicateGraph:
     headline, sentence = _write_headline(verdict)
     places = find_places(query)
     alternative = f"Alternative {number} of {count} of its condition." if count > 1 else ""
+    # Conditions that are no comparisons are listed under the picture.
     nulls = (render_predicate(IsNull(column)) for column in shown.nulls)
     return PredicateGraph(
         headline,
@@ -203,6 +205,7 @@ def _find_faulty(verdict: Verdict, case: Case) -> tuple[set[Comparison], set[int
     joins = [
         path for join in _both_ways(fault.violation) for path in find_comparison_path(case, join)
     ]
+    # Paths name columns; comparisons of the case name variables by number.
     numbers = {column: number for number, column in enumerate(case.columns)}
     edges = {
         Comparison(numbers[c.left], c.operator, numbers[c.right])  # type: ignore[arg-type]
@@ -253,6 +256,7 @@ def list_limits(values: ValueSet, type_: Type, written: str = "") -> Iterator[Co
         listed = [_constant(type_, interval.low) for interval in intervals[:LISTED]]
         yield Constant("IN", ", ".join(listed + ["…"] * (len(intervals) > LISTED)))
     elif low is not None or high is not None:
+        # A single value is one `=`, not two ends.
         only = _render_ends(Interval(low, high), type_)
         if only.operator == "=":
             yield only

@@ -55,6 +55,7 @@ class Slots:
         (first, left), (last, right) = ends
         if first == last:
             return ()
+        # A lane in each column that the edge passes, so that it crosses no node there.
         lanes = (Slot(column, lane=number) for column in range(first + 1, last))
         return (Slot(first, node=left), *lanes, Slot(last, node=right))
 
@@ -116,6 +117,7 @@ def order_slots(slots: Slots) -> Order:
     first = slots.first_order()
     # A fixed seed, so that the same graph is always drawn alike.
     starts = [first] + [[numbers.sample(c, len(c)) for c in first] for _ in range(STARTS)]
+    # The first order also competes without sweeps, which may make it worse.
     orders = [first, *(_swept_often(slots, start) for start in starts)]
     return min((_improve(slots, order) for order in orders), key=lambda each: cost(slots, each))
 
@@ -156,6 +158,7 @@ def _wrong(graph: PredicateGraph, edge: Edge, place: Mapping[Slot, float]) -> in
     if edge.operator == "=":
         return 0
     start, end = graph.nodes[edge.smaller].source, graph.nodes[edge.greater].source
+    # An arrow to the right may fall; one to the left or inside a column should not.
     falls = place[Slot(end, edge.greater)] < place[Slot(start, edge.smaller)]
     if start < end or not falls:
         return 0
@@ -337,6 +340,7 @@ def _straighten(order: Order, tall: Mapping[Slot, float], pulls: Pulls) -> dict[
             middle[slot] = offset - offsets[-1] / 2
     # Less its least offset, a slot is free to move as long as the column does not descend.
     for sweep in range(HEIGHT_SWEEPS):
+        # To the right and to the left in turns, as for the order.
         for column in order if sweep % 2 == 0 else order[::-1]:
             offsets = _offsets(column, tall)
             wanted = [_wanted_heights(slot, middle, pulls) for slot in column]

@@ -96,6 +96,7 @@ class _Drawing:
         """The lines of the title, each with its size and weight."""
         headline, sentence = self.graph.headline, self.graph.sentence
         bold = [(line, TITLE_SIZE, "bold") for line in self._wrap(headline, TITLE_SIZE, "bold")]
+        # The number of a theorem stays on the line of the word.
         sentence = re.sub(r"\(Theorem (\S+) ", rf"(Theorem{HARD_SPACE}\1{HARD_SPACE}", sentence)
         return bold + [(line, NAME_SIZE, "normal") for line in self._wrap(sentence, NAME_SIZE)]
 
@@ -106,6 +107,7 @@ class _Drawing:
 
     def _wrap(self, text: str, size: float, weight: str = "normal") -> list[str]:
         line = printable(text)
+        # Lines are broken by the average width of a letter, with 5 % to spare.
         letter = self.columns.fonts.width(line, size, weight) / max(1, len(line))
         return textwrap.wrap(line, int((self.width - 2 * MARGIN) / (1.05 * letter or 1)))
 
@@ -210,6 +212,7 @@ class _Drawing:
         from matplotlib.patches import Patch
 
         nodes = self.graph.nodes
+        # Only what occurs in the picture is explained.
         handles: dict[str, Any] = {}
         if any(node.bounded for node in nodes):
             handles["finitely many values"] = Patch(fc=FINITE, ec=GREY)

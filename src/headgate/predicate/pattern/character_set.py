@@ -41,6 +41,7 @@ class CharacterSet:
         parts = list(dict.fromkeys(sets))
         if len(parts) == 1:
             return parts[0]
+        # A class of RE2 can negate all of its members, but not some.
         if any(part.negated for part in parts):
             return None
         categories = dict.fromkeys(name for part in parts for name in part.categories)
@@ -137,6 +138,7 @@ def _merge(ranges: Iterable[Range]) -> tuple[Range, ...]:
     """Return the ranges sorted and apart; a range whose end comes before its start is nothing."""
     result: list[Range] = []
     for low, high in sorted(r for r in ranges if r[0] <= r[1]):
+        # Ranges that overlap or touch become one.
         if result and low <= result[-1][1] + 1:
             result[-1] = (result[-1][0], max(high, result[-1][1]))
         else:

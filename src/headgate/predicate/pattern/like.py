@@ -52,6 +52,7 @@ class Segment:
                     return None
                 at += len(piece)
             else:
+                # `_` takes one character, which may lie beyond the end: that is checked last.
                 at += 1
         return at if at <= len(text) else None
 

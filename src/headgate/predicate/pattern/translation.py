@@ -225,6 +225,7 @@ class _Translation:
         self.cursor.take()
         if len(self.open_groups) == 1:
             raise self.cursor.invalid("a `)` closes nothing", here)
+        # The group becomes one atom of the group around it, with the flags from before it.
         done = self.open_groups.pop()
         self.flags = done.outer_flags
         self._append(group(done.close()), done.start)

@@ -71,6 +71,8 @@ class CutPools:
         return start, len(pool)
 
     def arrays(self) -> Cuts:
+        # An arithmetic shift keeps the sign in the high half, so halves compare as the whole number
+        # does.
         numbers, wide, texts = self._pools
         return Cuts(
             numbers=np.array(numbers, np.int64),

@@ -60,6 +60,8 @@ def _postfix(predicate: Predicate, number_of: Callable[[Atom], int]) -> list[int
         if isinstance(node, int):
             entries.append(node)
         elif isinstance(node, And):
+            # Parts go onto the stack in reverse, so that they come off in their order, before the
+            # operator.
             pending.append(AND - 2 * len(node.parts))
             pending.extend(node.parts[::-1])
         elif isinstance(node, Or):
@@ -87,6 +89,7 @@ def from_postfix(program: Iterable[int], atoms: Sequence[Atom]) -> Predicate:
         if entry >= 0:
             stack.append(atoms[entry])
         elif entry <= AND:
+            # AND and OR differ by one, so the remainder tells them apart.
             arity, is_or = divmod(AND - entry, 2)
             start = len(stack) - arity
             parts = tuple(stack[start:])

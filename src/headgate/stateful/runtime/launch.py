@@ -90,6 +90,7 @@ def read_query(text: str, schema: Schema) -> Query:
         place = Position.of(text, start)
         place = replace(place, line=place.line - is_select)
         for declared in script.read(before + statement):
+            # Positions count from the statement; the user sees the whole text.
             if isinstance(declared, Rejected):
                 raise declared.error.shift_to(place)
             if isinstance(declared, Query):

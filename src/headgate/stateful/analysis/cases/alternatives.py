@@ -61,6 +61,8 @@ def split_coarsely(where: Predicate) -> Alternatives:
     exact = True
     filtered: set[str] = set()
     held = to_monotone(where)
+    # Each part ties streams together, is one atom of a filter, or is a filter with alternatives,
+    # of which only what they have in common is kept.
     for part in held.parts if isinstance(held, And) else (held,):
         if len({column.source for column in collect_columns(part)}) > 1:
             ties.append(_split_inequalities(part))
@@ -71,6 +73,8 @@ def split_coarsely(where: Predicate) -> Alternatives:
             filters.append(_common_atoms(part))
             exact = False
             filtered |= {column.source for column in collect_columns(part)}
+    # Only the ties are multiplied out. Merging then turns a tautology such as a < b OR a >= b back
+    # into a filter.
     tied = (
         _merge_alternatives(to_conjunctions(And(tuple(ties)), MAX_COARSE_ALTERNATIVES))
         if ties
@@ -86,11 +90,14 @@ def split_finely(where: Predicate) -> Alternatives:
     alternatives: list[Alternative] = []
     exact = True
     for atoms in to_conjunctions(held, MAX_FINE_ALTERNATIVES):
+        # For each atom of a conjunction the intervals to choose from; their product is counted
+        # before it is built.
         choices = [tuple(_split_intervals(atom)) for atom in atoms]
         if len(alternatives) + prod(map(len, choices)) > MAX_FINE_ALTERNATIVES:
             raise ExpansionTooLarge(
                 f"its condition has over {MAX_FINE_ALTERNATIVES:,} alternatives"
             )
+        # A long list of values stays whole, and `exact` says so.
         exact &= not any(_is_split(atom) for choice in choices for atom in choice)
         alternatives.extend(product(*choices))
     return Alternatives(tuple(alternatives), exact)
@@ -109,6 +116,8 @@ def _merge_alternatives(alternatives: Iterable[Alternative]) -> list[Alternative
     """
     left = list(alternatives)
     while True:
+        # After a merge start again, as the merged alternative may merge with another; each merge
+        # removes one, so this ends.
         for one, two in combinations(left, 2):
             merged = _merge_atoms(
                 [a for a in one if a not in two], [a for a in two if a not in one]
@@ -132,9 +141,11 @@ def _merge_atoms(one: list[Atom], two: list[Atom]) -> Alternative | None:
         second = Compare(first.left, MIRROR[second.operator], first.right)
     if (first.left, first.right) != (second.left, second.right):
         return None
+    # The union as a set of "<", "=" and ">": all three leave only that neither side is NULL.
     orders = set(_ORDERS[first.operator]) | set(_ORDERS[second.operator])
     if len(orders) == 3:
         return Within(first.left, EVERYTHING), Within(first.right, EVERYTHING)
+    # "<>" would be split again, so it is not merged into.
     for operator, covered in _ORDERS.items():
         if orders == set(covered) and operator != "<>":
             return (Compare(first.left, operator, first.right),)
@@ -179,7 +190,10 @@ def _common_atoms(part: Predicate) -> Alternative:
     except ExpansionTooLarge:
         return ()
     if not alternatives:
+        # No alternative is left: the filter is never TRUE.
         return (Constant(False),)
+    # One mapping per alternative: column -> values. A column that all of them limit is limited to
+    # the union.
     sets = [{a.column: a.values for a in atoms if isinstance(a, Within)} for atoms in alternatives]
     shared: Iterable[Column] = [c for c in sets[0] if all(c in other for other in sets)]
     widened = [Within(column, union(each[column] for each in sets)) for column in shared]

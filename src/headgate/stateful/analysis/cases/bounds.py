@@ -1,4 +1,4 @@
-"""When is a set of values finite?
+"""Ends of sets of values, and whether a set is finite.
 
 By the type, section 9 of "Characterizing Memory Requirements …": between two whole numbers lie
 finitely many others, between two texts or doubles infinitely many. The range of a machine's numbers
@@ -18,7 +18,7 @@ from headgate.stateful.analysis.theory.conjunctive import BoundComparator
 
 
 def list_intervals(values: ValueSet, type_: Type) -> list[Interval]:
-    """The intervals of a set. The limit of a type is no end, unless it is the only value left.
+    """Return the intervals of a set; the limit of a type is an end only if no other value is left.
 
     `a = 2147483647` is written as an interval without an upper end, yet pins an INT.
     """
@@ -26,6 +26,7 @@ def list_intervals(values: ValueSet, type_: Type) -> list[Interval]:
     intervals = []
     for interval in values.intervals:
         low, high = interval.low, interval.high
+        # Ends at the limits of a type are stored as None; a point, or a Boolean, gets them back.
         if high is None and last is not None and (low == last or isinstance(type_, Boolean)):
             high = successor(last)
         if low is None and (high == successor(first) or isinstance(type_, Boolean)):
@@ -56,6 +57,8 @@ End = tuple[BoundComparator, Any]
 
 def find_ends(values: ValueSet, type_: Type) -> list[End]:
     """Return the least and the greatest value of a set as comparisons with ordinals."""
+    # Holes between the first and the last interval are left out: they show only in
+    # `Conjunctive.filtered`.
     intervals = list_intervals(values, type_)
     low, high = intervals[0].low, intervals[-1].high
     if low is not None and Interval(low, high).is_point:
@@ -73,6 +76,7 @@ def find_ends(values: ValueSet, type_: Type) -> list[End]:
 def find_all_ends(query: Query, columns: Iterable[Column]) -> dict[Column, list[End]]:
     """Return the ends of all intervals that the query, or a CHECK, has for a column."""
     ends: dict[Column, list[End]] = {column: [] for column in columns}
+    # Ends of all alternatives, not only of one: as marks they cut every case in the same places.
     written = [(a.column, a.values) for a in every_atom(query.where) if isinstance(a, Within)]
     declared = [(column, find_attribute(query, column).domain) for column in ends]
     for column, values in (*written, *declared):

@@ -93,6 +93,7 @@ def build_case(
     if known is None:
         return None
     hidden = filtered | _find_filtered_sources(known, atoms)
+    # A variable's number is its place in `columns`, `sets` and `variables` alike.
     columns = tuple(known.sets)
     numbers = {column: number for number, column in enumerate(columns)}
     placed = _place_on_lines(known, find_all_ends(query, columns) if marked else {})
@@ -126,6 +127,8 @@ def _place_on_lines(known: _AtomSummary, marks: Mapping[Column, list[End]]) -> _
     """Return the constants of every column on its line; other ends only mark it."""
     placed = _LinePlaces(tuple(group_into_lines(tuple(known.sets), known.comparisons)), (), [], [])
     axes: list[Axis] = []
+    # `ends` bound a column in this case; `used` are all constants of the line, marks included,
+    # since the axis must number them together.
     for line, group in enumerate(placed.groups):
         ends = {column: find_ends(known.sets[column], column.type) for column in group}
         used = [(c.type, o) for c in group for _, o in (*ends[c], *marks.get(c, ()))]
@@ -153,6 +156,7 @@ def _marks(
     group: list[Column], used: list[tuple[Type, Any]], place: Callable[[Type, Any], int]
 ) -> list[int]:
     """Return the constants that cut a line; of very many just the outermost."""
+    # Within a whole line every value between two constants is pinned, so only the outermost count.
     every = sorted({place(*constant) for constant in used})
     return every[:1] + every[-1:] if is_whole(group) or len(every) > MAX_LINE_MARKS else every
 
@@ -200,9 +204,10 @@ class _AtomSummary:
 
 
 def _find_filtered_sources(known: _AtomSummary, atoms: Alternative) -> frozenset[str]:
-    """The sources with conditions beyond bounds and comparisons: NULL or not, patterns, holes."""
+    """Return the sources with conditions beyond bounds and comparisons: NULLs, patterns, holes."""
     holed = [column for column, values in known.sets.items() if values.only_interval is None]
     seen = [column for atom in known.unseen for column in columns_of(atom)]
+    # IS NOT NULL is a condition too, though its set is everything.
     present = [a.column for a in atoms if isinstance(a, Within) and a.values.is_everything]
     return frozenset(c.source for c in (*known.nulls, *holed, *seen, *present))
 
@@ -232,11 +237,14 @@ def _collect_atoms(query: Query, atoms: Alternative) -> _AtomSummary | None:
             if atom.left == atom.right:
                 if atom.operator not in ("=", "<=", ">="):
                     return None
+            # The closure has no "<>": what was not split into "<" and ">" is left out.
             elif atom.operator == "<>":
                 unseen.append(atom)
             else:
                 comparisons.append(atom)
         elif isinstance(atom, Matches):
+            # A pattern with a fixed prefix narrows the set to an interval; what it says beyond
+            # that is unseen.
             texts, exact = (EVERYTHING, False) if atom.negated else prefix_range(atom.pattern)
             narrow(atom.column, texts)
             unseen += [] if exact else [atom]
@@ -260,6 +268,7 @@ def list_argument_columns(query: Query) -> tuple[Column, ...]:
 
 def _make_comparison(compare: Compare, numbers: Mapping[Column, int]) -> Comparison:
     left, right, operator = numbers[compare.left], numbers[compare.right], compare.operator
+    # A conjunctive query has "<", "<=" and "=" only.
     if operator in (">", ">="):
         left, right, operator = right, left, MIRROR[operator]
     comparator: Comparator = "<" if operator == "<" else "<=" if operator == "<=" else "="

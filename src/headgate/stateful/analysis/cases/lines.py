@@ -51,9 +51,12 @@ class NumberAxis:
 
     def ordinal(self, position: Position, type_: Type) -> Ordinal:
         number = self._number(Fraction(position))
+        # Infinities and NaN have ordinals in DOUBLE only.
         if isinstance(number, float):
             return type_.ordinal(number)
         low, above = type_.place(number)
+        # place() gives equal cuts where the type lacks the number; a DOUBLE then takes the nearest
+        # value.
         if low != above:
             return low
         return type_.ordinal(float(number)) if isinstance(type_, Double) else low
@@ -62,6 +65,7 @@ class NumberAxis:
         constants, last = self.constants, len(self.constants) - 1
         if not constants:
             return position
+        # Beyond the outer constants one position is one step, wide enough for doubles to differ.
         if position > last:
             end = math.ceil(self._finite(last))
             return end + (position - last) * _step(end)
@@ -82,6 +86,7 @@ class NumberAxis:
         low, high = self.constants[at], self.constants[at + 1]
         if isinstance(low, Fraction) and isinstance(high, Fraction):
             return low + share * (high - low)
+        # Towards infinity the share is stretched, so that shares near 1 grow without bound.
         if isinstance(low, Fraction) and high == math.inf:
             return math.ceil(low) + 1000 * share / (1 - share)
         if isinstance(high, Fraction) and low == -math.inf:
@@ -110,6 +115,8 @@ class TimeAxis:
             low, high = self.constants[int(at)], self.constants[min(int(at) + 1, last)]
             moment = low + int((at - int(at)) * (high - low))
             return self._day_of(moment) if isinstance(type_, Date) else moment
+        # Beyond the constants positions are whole days from the nearest one: a DATE on the same
+        # line then has a value as well.
         start = 0 if not self.constants else self._day_of(self.constants[last if at > last else 0])
         beyond = int(at) - (last if at > last else 0)
         day = start + beyond + (1 if beyond > 0 else -1)
@@ -151,13 +158,17 @@ def text_between(low: str, high: str, share: Fraction) -> str:
     True
     """
     digits = f"{int(share * 10**DIGITS):0{DIGITS}d}"
+    # Any extension of `low` is still below `high`.
     if not high.startswith(low):
         return low + digits
     stem, rest = low, high[len(low) :]
+    # Nothing fits below a NUL, the least character: skip it, and take the character before the
+    # next.
     while rest.startswith("\0"):
         stem, rest = stem + "\0", rest[1:]
     if not rest:
         raise NoSuchValue(f"no text lies between {low!r} and {high!r}")
+    # Surrogates are no characters of a text: step below their range.
     before = ord(rest[0]) - 1
     return stem + chr(0xD7FF if 0xD800 <= before <= 0xDFFF else before) + digits
 
@@ -177,6 +188,7 @@ def group_into_lines(
     columns: tuple[Column, ...], comparisons: Iterable[Compare]
 ) -> list[list[Column]]:
     """Group columns that are compared, directly or by way of others."""
+    # Union-find, small: all columns of a group share one list, which comparisons extend.
     group = {column: [column] for column in columns}
     for compare in comparisons:
         left, right = group[compare.left], group[compare.right]
@@ -201,6 +213,8 @@ def make_axis(
     if is_whole(group):
         return WholeAxis(), lambda _, ordinal: ordinal
     zone = next((c.type for c in group if isinstance(c.type, Timestamp)), Timestamp())
+    # (type, ordinal) -> a key that orders across types; the rank of the key is the constant's
+    # number.
     keys = {entry: _key(*entry, zone) for entry in used}
     ranked = sorted(set(keys.values()))
     rank = {key: number for number, key in enumerate(ranked)}
@@ -229,6 +243,7 @@ def find_outside_constants(axis: Axis, type_: Type) -> tuple[int | None, int | N
         return least - 1, greatest + 1
     if not isinstance(axis, NumberAxis):
         return None, None
+    # For each constant the cut in the type's ordinals: (first at or above it, first above it).
     places = [type_.place(constant) for constant in axis.constants]
     below = [number for number, (_, above) in enumerate(places) if int(above) <= least]
     beyond = [number for number, (low, _) in enumerate(places) if int(low) > greatest]

@@ -13,9 +13,9 @@ from headgate.stateful.analysis.synopses.sizes import COUNT_BYTES, TextLengths, 
 
 @dataclass(frozen=True)
 class AnswerPart:
-    """Of one part of a query, rows by the values of `columns`: what is put out, or grouped `by`,
-    and arguments that are `listed` value by value.
+    """The stored answer of one part of a query: rows by the values of `columns`.
 
+    These are what is put out, or grouped `by`, and arguments that are `listed` value by value.
     Where duplicates count, a row has a count and sums; of a MIN or MAX, the `best` value.
     """
 
@@ -69,7 +69,9 @@ def list_answer_parts(plan: SynopsisPlan) -> tuple[AnswerPart, ...]:
     """Return what is remembered for each part of a plan."""
     by = list_output_columns(plan.query)
     parts = []
+    # A query over windows has no stores: its answer is one part without aggregates.
     for part, stores in plan.stores or ((QueryPart((), distinct=False), ()),):
+        # Holistic aggregates list their values; others need a total, if duplicates count.
         given = [(a, a.argument) for a in part.aggregates if a.argument is not None]
         listed = [c for a, c in given if needs_values(plan.query, a) and c not in by]
         totals = [] if part.distinct else [c for a, c in given if not needs_values(plan.query, a)]

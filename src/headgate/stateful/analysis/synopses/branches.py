@@ -114,6 +114,7 @@ def _reach(query: Query, atoms: Alternative) -> Mapping[Column, ValueSet] | None
     """Return the values that each column can have under all conditions; None if there are none."""
     every = {column for atom in atoms for column in collect_columns(atom)}
     domains = {column: find_attribute(query, column).domain for column in every}
+    # Sets are narrowed by every atom alone, then along the comparisons.
     narrowing = Narrowing(domains, frozenset())
     if not all(narrowing.assume(atom) for atom in atoms) or not narrowing.propagate():
         return None
@@ -126,6 +127,8 @@ def build_cells(
     """Return the cells of a column, by what follows for it in each gap of its line."""
     number = case.columns.index(column)
     possible = _spelt(reach.get(column, case.sets[number]), column.type)
+    # For each constant of the line where it begins and ends among the column's ordinals; gap g
+    # lies between cut g - 1 and cut g.
     cuts = [_cut(case, number, constant) for constant in case.query.constants(_line(case, number))]
     coarsest = _coarsest(case, known, number)
     pieces: list[Piece] = []
@@ -135,8 +138,10 @@ def build_cells(
         span = Interval(low, high).clip(column.type)
         if not span.is_empty and known.roams[number, gap]:
             pieces += _gap(case, known, reach, number, gap, span)
+        # Finitely many values; if it equals a coarser type, only values that the coarser type has.
         elif not span.is_empty and known.pinned[number, gap]:
             pieces.append(Piece(span, "values" if coarsest is None else "grid", coarsest))
+        # The constant itself is a value, unless the type lacks it.
         if gap < len(cuts):
             point = Interval(*cuts[gap])
             pieces += [] if point.is_empty else [Piece(point, "values")]
@@ -184,7 +189,8 @@ def _gap(
     gap: int,
     span: Interval,
 ) -> list[Piece]:
-    """A gap in which a column roams, cut by what others take finitely many values of in it."""
+    """Return the pieces of a gap in which a column roams, cut by the values of pinned columns."""
+    # Values of a pinned column in the same gap decide comparisons, so they cut it as constants do.
     layers = [[Piece(span, "gap")]]
     for other in known.pinned[:, gap].nonzero()[0].tolist():
         is_comparable = known.at_most[number, other] or known.at_most[other, number]
@@ -201,6 +207,7 @@ def _find_cutting_columns(
     type_: Type, other: Type, values: ValueSet, span: Interval
 ) -> list[Piece]:
     """Return the values of another column as pieces among those of this one."""
+    # Few values cut one by one; many are a grid, which is never listed.
     listed = values.finite_ordinals(FEW)
     if listed is not None:
         points = (Interval(*place(type_, other, ordinal)) for ordinal in listed)
@@ -213,7 +220,7 @@ def _find_cutting_columns(
 
 
 def _around(points: list[Interval], span: Interval) -> list[Piece]:
-    """Ascending points, and what lies between them; a point that the type lacks only cuts."""
+    """Return ascending points and what lies between them; one that the type lacks only cuts."""
     pieces: list[Piece] = []
     low = span.low
     for point in points:

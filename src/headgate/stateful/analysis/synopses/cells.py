@@ -70,6 +70,7 @@ class Cells:
             return "value", ordinal
         if piece.grid is None:
             return "gap", (piece if piece.mark is None else piece.mark, None)
+        # Equal cuts say that the coarser type has no such value: it lies between two of the grid.
         low, above = piece.grid.place(_moment(self.type, ordinal))
         if low != above:
             return "value", ordinal
@@ -83,6 +84,8 @@ class Cells:
         piece, low = at
         if piece.grid is None:
             return ValueSet.of(piece.span)
+        # `low` is the first grid value above the gap, so the gap runs from the end of the one
+        # before.
         before = place(self.type, piece.grid, low - 1)[1]
         after = place(self.type, piece.grid, low)[0]
         return ValueSet.of(piece.span.intersection(Interval(before, after)))
@@ -113,10 +116,11 @@ class Cells:
         ]
 
     def _inside(self) -> Iterator[tuple[Piece, list[Interval]]]:
-        """Every piece with what is possible in it; both are ascending, and walked together."""
+        """Yield every piece with what is possible in it; both ascend, and are walked together."""
         intervals = self.possible.intervals
         first = 0
         for piece in self.pieces:
+            # Two pointers: neither goes back, as pieces and intervals ascend.
             while first < len(intervals) and _is_before(intervals[first], piece.span):
                 first += 1
             last = first
@@ -134,6 +138,7 @@ class Cells:
         low, high = inside[0].low, inside[-1].high
         assert isinstance(low, int)
         assert isinstance(high, int)
+        # Number of grid values in the range; between and around n of them lie n + 1 gaps.
         first = int(piece.grid.place(_moment(self.type, low))[0])
         past = int(piece.grid.place(_moment(self.type, high - 1))[1])
         return past - first, past - first + 1 if piece.between else 0
@@ -183,6 +188,7 @@ def overlay(layers: Sequence[Sequence[Piece]]) -> list[Piece]:
 
     The pieces of a layer are ascending and do not overlap.
     """
+    # No piece begins or ends between two neighbouring ends, so one look at `low` is enough.
     spans = [piece.span for layer in layers for piece in layer]
     ends: set[Any] = {end for span in spans for end in (span.low, span.high) if end is not None}
     overlaid: list[Piece] = []
@@ -202,10 +208,12 @@ def _piece_at(pieces: Sequence[Piece], low: Ordinal | None) -> Piece | None:
 
 
 def _finest(span: Interval, over: list[Piece]) -> Piece:
+    # Single values are finest, then the finest grid, then gaps.
     if any(piece.kind == "values" for piece in over):
         return Piece(span, "values")
     grids = [piece.grid for piece in over if piece.grid is not None]
     if not grids:
+        # The marks of all layers together: gaps are one cell only if they are in every layer.
         marks = tuple(piece.mark for piece in over)
         return Piece(span, "gap", mark=None if None in marks else marks)
     between = any(piece.kind == "gap" or piece.between for piece in over)

@@ -75,6 +75,7 @@ def find_extreme_columns(store: Store, cells: Mapping[Column, Cell] | None = Non
     if bucket is None:
         return None
     highs, lows = _references(bucket, store, highs=True), _references(bucket, store, highs=False)
+    # MIN or MAX adds its own argument to MinRef or MaxRef (Theorem 8.6, C3).
     extremum = store.part.extremum
     if extremum is not None and _is_open(store, extremum.argument, cells or {}):
         assert extremum.argument is not None
@@ -117,10 +118,13 @@ def _bucket(branch: Branch, cells: Mapping[Column, Cell]) -> Branch | None:
 
 def _references(branch: Branch, store: Store, *, highs: bool) -> References:
     """Return the kept attributes of the stream at one end of live joins."""
+    # live[x, y]: x <= y is nonredundant in some gap. Transposed, rows are the greater sides.
     live: Booleans = np.any(find_live_joins(branch.case.query, branch.known), axis=2)
     below = branch.known.below
     joined, strict = (live.T, below.T) if highs else (live, below)
     numbers = {c: branch.case.columns.index(c) for c in store.columns if c in branch.case.columns}
+    # Variables of other streams that any kept column joins with; strictness is listed in this
+    # order.
     partners = np.flatnonzero(np.any(joined[list(numbers.values())], axis=0)).tolist()
     return References(
         {
@@ -145,18 +149,23 @@ class Frontier:
         if not self.references.columns:
             self.rows = self.rows or [((), row)]
             return
+        # Section 7.2: MaxRef keeps the row whose least value is greatest, MinRef the mirror image.
         places = {c: position(row.get(c.key), self.zone) for c in self.references.columns}
         least = min(places.values()) if self.highs else max(places.values())
         if self.rows and least != self.extremum:
             better = least > self.extremum if self.highs else least < self.extremum
+            # A NULL is no extremum: any value replaces it, and it replaces none.
             if self.extremum[0] != NULL and (least[0] == NULL or not better):
                 return
             self.rows.clear()
         self.extremum = least
+        # Only columns at the extremum decide; a join is strict if it is for one of them.
         attaining = [self.references.strict[c] for c, place in places.items() if place == least]
         strict = tuple(any(ways) for ways in zip(*attaining, strict=True))
         if any(_is_within(known, strict) for known, _ in self.rows):
             return
+        # A row that is strict with fewer partners joins with more: drop those that it makes
+        # superfluous.
         self.rows = [(k, r) for k, r in self.rows if not _is_within(strict, k)]
         self.rows.append((strict, row))
 

@@ -36,7 +36,8 @@ class Memory:
     assumed: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """
+        """Return the limit in words.
+
         >>> str(Memory(9, 72, assumed=("s.name",)))
         'at most 9 values in 72 bytes, if texts of s.name have up to 32 bytes'
         """
@@ -78,11 +79,12 @@ def compute_memory_limit(
 
 
 def _answer(plan: SynopsisPlan, lengths: TextLengths, kept: Sequence[Synopsis]) -> tuple[int, int]:
-    """The values and bytes of the answer; none where it is given away, or is the synopsis."""
+    """Return the values and bytes of the answer; 0 where it is given away or is the synopsis."""
     query = plan.query
     is_streamed = query.kind != "aggregate" and not query.distinct
     if is_streamed or (len(kept) == 1 and kept[0].rows is None):
         return 0, 0
+    # Every choice of outputs of the streams may be a row of the answer.
     groups = prod(synopsis.outputs for synopsis in kept)
     if query.kind == "aggregate" and not query.group_by:
         groups = 1
@@ -90,6 +92,7 @@ def _answer(plan: SynopsisPlan, lengths: TextLengths, kept: Sequence[Synopsis]) 
         groups = min(groups, 1)
     values = size = 0
     for part in list_answer_parts(plan):
+        # A part that lists values has a row for each group and choice of values.
         rows = groups * prod(_choices(plan, column) for column in part.listed)
         values += rows * part.values
         size += rows * part.bytes(lengths)

@@ -52,8 +52,9 @@ class QueryPart:
 class Store:
     """What one part keeps of one stream that has no window: a bucket for each choice of cells.
 
-    `columns` are cut into cells. `carried` is what MIN or MAX is taken of where each bucket simply
-    keeps its extremum. Of `aggregated`, a bucket keeps a sum, or how many are not NULL, or both.
+    `columns` are cut into cells. `extremum_column` is what MIN or MAX is taken of where each bucket
+    simply keeps its extremum. Of `aggregated`, a bucket keeps a sum, or how many are not NULL, or
+    both.
     """
 
     part: QueryPart
@@ -91,6 +92,8 @@ class Store:
     @cached_property
     def masks(self) -> int:
         """In how many ways a row can be in some branches and not in others, its cells aside."""
+        # By branch: the conditions that cells do not decide. Each set holds for a row or
+        # not. A row for which none holds is not kept, unless some branch has no such conditions.
         left = {frozenset(self._besides_cells(branch)) for branch in self.branches}
         some = len(left - {frozenset()})
         return int(2**some) if frozenset() in left else int(2**some) - 1
@@ -126,7 +129,7 @@ class SynopsisPlan:
 
     @property
     def needs_reduction(self) -> bool:
-        """Is a DISTINCT self-join bounded only because an occurrence of a stream is redundant?
+        """Whether a DISTINCT self-join is bounded only because an occurrence of it is redundant.
 
         Definition 8.2: what is to be kept is then not worked out here.
         """
@@ -156,6 +159,7 @@ def merge_cells(branches: Sequence[Branch], column: Column) -> Cells:
 def build_plan(query: Query, cases: Sequence[Case]) -> SynopsisPlan:
     """Return the plan of a query that an analysis found bounded, with the cases that it gave."""
     branches = build_branches(query, cases) if query.kind != "filter" else ()
+    # A filter keeps nothing, and a window only its last rows: neither has stores.
     parts = split_into_parts(query) if query.kind not in ("filter", "window") else ()
     stores = tuple((part, tuple(_build_stores(query, branches, part))) for part in parts)
     return SynopsisPlan(query, branches, stores)
@@ -193,6 +197,7 @@ def _build_stores(query: Query, branches: tuple[Branch, ...], part: QueryPart) -
     for source, at in enumerate(query.sources):
         if at.rows is not None:
             continue
+        # Where duplicates count, a row in several cases must be counted once: one store for all.
         if not part.distinct:
             columns = _select_source(query, source, (*_list_tied_columns(branches), *outputs))
             others = (a.argument for a in part.aggregates if not needs_values(query, a))
@@ -212,6 +217,8 @@ def _build_branch_store(
     argument = None if extremum is None else extremum.argument
     if argument is None or argument in columns or find_source(query, argument) != source:
         return Store(part, source, (branch,), columns)
+    # With a live join the extremum depends on what joins: the argument is cut into cells too.
+    # Without one each bucket just keeps its extremum (Theorem 8.6, C3).
     if _is_live(branch, source):
         return Store(part, source, (branch,), (*columns, argument))
     return Store(part, source, (branch,), columns, extremum_column=argument)

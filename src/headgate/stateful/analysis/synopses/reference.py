@@ -51,6 +51,8 @@ class CountedRows:
         self.buckets: dict[Hashable, RepresentativeRow] = {}
 
     def add(self, row: Row) -> None:
+        # Bit n: the row can take part in branch n. Rows with different masks do not share a
+        # bucket.
         mask = sum(
             1 << at
             for at, branch in enumerate(self.store.branches)
@@ -217,6 +219,8 @@ class ReferenceQuery:
         stored = self._stored[part] if self._stored else []
         masks = range(len(self.plan.branches))
         is_distinct = bool(self._stored) and self.plan.stores[part][0].distinct
+        # Stores of a distinct part belong to one branch, so branches are joined one at a time;
+        # where duplicates count, a combination is tried against all of them, and counted once.
         for only in [(n,) for n in masks] if is_distinct else [tuple(masks)]:
             choices = []
             for number in range(len(self.query.sources)):
@@ -236,6 +240,8 @@ class ReferenceQuery:
         self, choice: tuple[RepresentativeRow, ...], number: int, *, is_distinct: bool
     ) -> bool:
         for at, kept in enumerate(choice):
+            # Rows of a store for one branch have a mask of one bit; those of a window have one for
+            # each.
             bit = 0 if is_distinct and at not in self._windows else number
             if not kept.mask >> bit & 1:
                 return False
@@ -243,6 +249,8 @@ class ReferenceQuery:
         return all(evaluate_atom(tie, row) is True for tie in self.plan.branches[number].ties)
 
     def _groups(self) -> AnswerRows:
+        # Group -> aggregate -> result; the parts of a query fill in their aggregates one after
+        # another.
         groups: dict[Hashable, dict[Aggregate, Hashable]] = {}
         by = list_output_columns(self.query)
         if not by:
@@ -284,6 +292,8 @@ class ReferenceQuery:
         for choice, times in joined:
             mine = choice[source]
             if column in mine.totals:
+                # `times` counts this row's duplicates as well, but its total has summed them
+                # already.
                 total.merge(mine.totals[column], times // mine.count)
             else:
                 total.add(mine.row.get(column.key), times)

@@ -81,6 +81,7 @@ class TextLengths:
         if not isinstance(column.type, String):
             return None
         stream = self.plan.query.sources[find_source(self.plan.query, column)].stream.name
+        # The length is known only if texts are finitely many in every case that accepts values.
         of = [b for b in self.plan.branches if b.accepts_values(column)]
         attribute = find_attribute(self.plan.query, column)
         cells = [b.cells(column) for b in of] or [Cells(column.type, attribute.domain, ())]

@@ -34,7 +34,7 @@ from headgate.stateful.analysis.synopses.sizes import (
 
 
 def describe_store(store: Store, *, is_known: bool) -> str:
-    """What each bucket of a store keeps; `is_known` where the bucket itself says all its values.
+    """Return what a bucket keeps, in words; `is_known` where the bucket itself says its values.
 
     A bucket in which fewer attributes are open keeps the row that is extreme in those.
     """
@@ -62,7 +62,8 @@ def _describe_counts(store: Store, *, is_known: bool) -> str:
 
 
 def _describe_extreme(references: References, end: str, other: str) -> str:
-    """
+    """Return the rows at one end in words; nothing if no column is extreme.
+
     >>> from headgate.predicate import Column
     >>> from headgate.schema import INT
     >>> _describe_extreme(References({Column(n, INT): (True,) for n in "bcd"}), "greatest", "least")
@@ -77,7 +78,8 @@ def _describe_extreme(references: References, end: str, other: str) -> str:
 
 
 def join_words(words: Sequence[str]) -> str:
-    """
+    """Return words with commas between them, and "and" before the last.
+
     >>> join_words(["a"]), join_words(["a", "b", "c"])
     ('a', 'a, b and c')
     """
@@ -98,7 +100,8 @@ class KeptAttribute:
         return self.values + self.gaps + self.null
 
     def __str__(self) -> str:
-        """
+        """Return the cells in words.
+
         >>> str(KeptAttribute("b", 10, 1)), str(KeptAttribute("a", 1, 0, null=True))
         ('b: 10 values and 1 gap', 'a: 1 value and NULL')
         """
@@ -202,6 +205,8 @@ def _describe_source(plan: SynopsisPlan, lengths: TextLengths, number: int) -> S
     buckets = tuple(_describe_buckets(store, lengths) for store in stores)
     kept = dict.fromkeys(c for store in stores for c in (*store.kept, *store.summed))
     values, size, outputs = sum(b.values for b in buckets), sum(b.bytes for b in buckets), 1
+    # A window keeps rows, not buckets: with a mask if there are several cases, and a flag for rows
+    # that the filters reject, which still push others out.
     if source.rows is not None and plan.branches:
         kept = dict.fromkeys(plan.list_window_columns(number))
         masked = len(plan.branches) > 1
@@ -210,6 +215,7 @@ def _describe_source(plan: SynopsisPlan, lengths: TextLengths, number: int) -> S
         size = source.rows * (lengths.bytes(kept) + COUNT_BYTES * masked + flagged)
         outputs = source.rows if put_out else 1
     elif put_out:
+        # Distinct outputs are at most the choices of cells of the columns put out.
         outputs = prod(_describe_attribute(plan.branches, column).cells for column in put_out)
     return Synopsis(
         source.stream.name,
@@ -243,6 +249,7 @@ def _describe_buckets(store: Store, lengths: TextLengths) -> BucketSet:
         values = len(store.kept) + 1 + masked + len(store.summed) + len(store.counted)
         size = kept + COUNT_BYTES * (1 + masked + len(store.counted))
         size += sum(width_of_sum(column.type) for column in store.summed)
+    # Without gaps the cells are the values, so no row needs to be kept.
     is_known = all(not attribute.gaps for attribute in attributes)
     keeps = describe_store(store, is_known=is_known)
     buckets = store.buckets

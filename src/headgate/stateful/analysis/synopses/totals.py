@@ -42,6 +42,7 @@ class Total:
 
 
 def aggregate_total(aggregate: Aggregate, total: Total) -> Hashable:
+    """Return COUNT, SUM or AVG from a total; NaN as a text, since it is not equal to itself."""
     if aggregate.function == "COUNT":
         return total.count
     if not total.count:
@@ -64,6 +65,7 @@ def aggregate_values(aggregate: Aggregate, column: Column, values: Counter[Any])
     if aggregate.function == "MEDIAN":
         count = len(values) if aggregate.distinct else sum(values.values())
         ordered = sorted(values)
+        # The two middle places, which are one where the count is odd.
         for place in ((count - 1) // 2, count // 2):
             total.add(column.type.value(_at(ordered, values, place, each=aggregate.distinct)))
         return aggregate_total(Aggregate("AVG"), total)

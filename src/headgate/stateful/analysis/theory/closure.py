@@ -105,7 +105,7 @@ def _positions(values: list[int], count: int, *, whole: bool) -> NDArray[np.int6
     if not whole:
         return np.arange(len(values), dtype=np.int64)
     # No chain of `count` variables is longer than count + 1 steps: greater distances change
-    # nothing, and capping them keeps sums within 64 bits.
+    # nothing, and capping them keeps bounds far below NO_BOUND.
     steps = [min(b - a, count + 2) for a, b in pairwise(values)]
     return np.cumsum([0, *steps], dtype=np.int64)[: len(values)]
 
@@ -141,7 +141,7 @@ def _shortest_paths(bounds: NDArray[np.int64]) -> NDArray[np.int64]:
 def _gaps(
     query: Conjunctive, follows: Booleans, places: dict[tuple[int, int], int]
 ) -> tuple[Booleans, Booleans]:
-    """Decide for every variable and gap: is it there with infinitely many values, or finitely?"""
+    """Decide in which gaps each variable takes infinitely many values, and where finitely many."""
     constants = [query.constants(line) for line in range(len(query.lines))]
     most = max((len(values) for values in constants), default=0) + 1
     roams = np.zeros((len(query.variables), most), np.bool_)

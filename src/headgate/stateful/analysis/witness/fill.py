@@ -56,7 +56,7 @@ def assign_values(query: Conjunctive, tracks: Sequence[Track], size: int) -> lis
 
 
 def _from_the_middle(query: Conjunctive, tracks: Sequence[Track]) -> Iterable[Track]:
-    """Upwards all that has a constant below it, then downwards what lies below all constants."""
+    """Yield upwards what has a constant below it, then downwards what lies below all constants."""
     beneath = [t for t in tracks if t.gap == 0 and query.constants(_line(query, t))]
     yield from sorted((t for t in tracks if t not in beneath), key=lambda track: track.gap)
     yield from reversed(beneath)
@@ -67,13 +67,15 @@ def _line(query: Conjunctive, track: Track) -> int:
 
 
 class _ValueAssignment:
-    """The courses found so far; `distances[x][y]` is the most that x may exceed y by."""
+    """The progressions found so far; `distances[x][y]` is the most that x may exceed y by."""
 
     def __init__(self, query: Conjunctive, size: int) -> None:
         self.query, self.size = query, size
+        # Room for all rows, each with a block of every variable, ten times over.
         self.room = 10 * (len(query.variables) + 2) * (size + 2)
         self.constants = [self._coordinates(line) for line in range(len(query.lines))]
         flat = [at for constants in self.constants for at in constants]
+        # Constants stand still; they are numbered after the variables, as in `distances`.
         self.courses = {len(query.variables) + i: _Progression(at, at) for i, at in enumerate(flat)}
         self.distances = _distances(query, self.constants)
 
@@ -87,10 +89,13 @@ class _ValueAssignment:
     def place(self, track: Track) -> None:
         """Let a track move as close to what is placed already as the distances allow."""
         offsets = self._offsets(track.members)
+        # A block of one row spans `period` coordinates, and the next row begins just beyond it.
         period = offsets[-1] + 1
         length = period * (self.size - 1)
         block = list(zip(track.members, offsets, strict=True))
         line = _line(self.query, track)
+        # Below all constants a track hangs from the top, elsewhere it stands on the bottom of its
+        # gap.
         if track.gap == 0 and self.constants[line]:
             start = self._top(line, block) - length
         else:
@@ -102,13 +107,14 @@ class _ValueAssignment:
     def _top(self, line: int, block: list[tuple[int, int]]) -> int:
         """Return how high a block can begin, below all that is placed on its line."""
         limits = [self.constants[line][0], *(course.low for course in self._place_below(line))]
+        # The last member of a block, not the first, must stay below the limit.
         starts = [limit - 1 - block[-1][1] for limit in limits]
         for member, offset in block:
             starts += [low - offset for low in self._highs(member)]
         return min(starts)
 
     def _bottom(self, line: int, gap: int, block: list[tuple[int, int]]) -> int:
-        """How low a block can begin, above the constant below its gap and all that is placed."""
+        """Return how low a block can begin, above the constant below its gap and what is placed."""
         limits = self.constants[line][gap - 1 : gap] if gap else []
         starts = [limit + 1 for limit in limits]
         starts += [course.high + 1 for course in self._place_below(line)]
@@ -141,6 +147,7 @@ class _ValueAssignment:
         """Return how far above the first each member of a block lies."""
         offsets: list[int] = []
         for member in members:
+            # Members differ by at least one, and by as much as the closure demands.
             needed = [
                 offset + max(1, -self.distances[other].get(member, 0))
                 for other, offset in zip(members, offsets, strict=False)
@@ -153,9 +160,12 @@ class _ValueAssignment:
         variables = self.query.variables
         rest = [v for v in range(len(variables)) if v not in self.courses]
         moving = []
+        # Variables with finitely many values must stand still, so they choose before the others
+        # do.
         for number in sorted(rest, key=lambda v: (not variables[v].finite, variables[v].dense)):
             low = max(self._lows(number), default=None)
             high = min(self._highs(number), default=None)
+            # No single value serves all rows: the variable has to move along.
             if low is not None and high is not None and low > high:
                 moving.append(number)
             else:
@@ -166,6 +176,8 @@ class _ValueAssignment:
     def rows(self, moving: list[int]) -> list[Row]:
         """Return all rows, as positions. What moves is as high as what has a course allows."""
         count = len(self.query.variables)
+        # By moving variable: what it must not exceed, as (progression, distance). At its highest
+        # it keeps all distances from below too, since shortest paths are closed.
         limits = {
             number: [
                 (self.courses[node], most)
@@ -188,6 +200,7 @@ class _ValueAssignment:
     def _position(self, variable: int, coordinate: int) -> Fraction | int:
         line = self.query.variables[variable].line
         last = len(self.constants[line]) - 1
+        # Coordinates count `room` per gap, positions count 1 per gap and 1 per step beyond.
         if self.query.lines[line].whole or last < 1 or coordinate <= 0:
             return coordinate
         if coordinate >= last * self.room:
@@ -204,7 +217,7 @@ def _choose(low: int | None, high: int | None, constants: list[int]) -> int:
 
 
 def _distances(query: Conjunctive, constants: Sequence[Sequence[int]]) -> list[dict[int, int]]:
-    """The most that a variable or constant may exceed another by: Floyd and Warshall, exactly.
+    """Return the most that a variable or constant may exceed another by: Floyd and Warshall.
 
     Constants are numbered after the variables, line by line. Pairs without a limit are left out.
     """
@@ -212,12 +225,15 @@ def _distances(query: Conjunctive, constants: Sequence[Sequence[int]]) -> list[d
     bounds: list[dict[int, int]] = [{n: 0} for n in range(len(query.variables) + len(nodes))]
     for line, on_line in enumerate(constants):
         numbers = [nodes[line, value] for value in query.constants(line)]
+        # Constants are fixed, so the distance of any two of them is exact both ways.
         for one, at in zip(numbers, on_line, strict=True):
             bounds[one] |= {n: at - other for n, other in zip(numbers, on_line, strict=True)}
     for left, operator, right in _written(query, nodes):
+        # On other lines "<" is one coordinate too; constants lie far enough apart for that.
         bounds[left][right] = min(bounds[left].get(right, 0), -1 if operator == "<" else 0)
         if operator == "=":
             bounds[right][left] = min(bounds[right].get(left, 0), 0)
+    # Sparse rows, node -> distance, in Python's exact integers.
     for middle, onward in enumerate(bounds):
         for reach in bounds:
             if middle in reach:

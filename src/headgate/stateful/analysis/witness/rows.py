@@ -34,6 +34,8 @@ def build_rows(query: Query, case: Case, fault: Fault, size: int) -> list[tuple[
     spare = [_left_null(query, case, source) for source in sources]
     streams = [source.stream for source in query.sources]
     rows = [tuple(_row(streams[s], case, s, values[n], spare[s]) for s in sources) for n in numbers]
+    # A filter with holes may reject some rows: keep those that pass, or, where none does, those
+    # that fail in the same way.
     truths = [evaluate(query.where, combine_rows(query, parts)) for parts in rows]
     usual = True if True in truths else Counter([*truths, False]).most_common(1)[0][0]
     return [parts for parts, truth in zip(rows, truths, strict=True) if truth == usual]
@@ -42,7 +44,7 @@ def build_rows(query: Query, case: Case, fault: Fault, size: int) -> list[tuple[
 def _keep_distinguishing(
     case: Case, fault: Fault, positions: Sequence[Sequence[Position]], values: list[_Values]
 ) -> list[int]:
-    """Without a row that adds nothing to a sum, and in the order of what a median is taken of."""
+    """Return the rows that tell something: not those that add 0; sorted by a median's argument."""
     numbers = list(range(len(values)))
     if fault.aggregate is None or fault.aggregate.argument is None:
         return numbers
@@ -58,13 +60,16 @@ def _values(case: Case, fault: Fault, positions: Sequence[Position], number: int
     """Return the values of all variables of one row of the schedule."""
     violation = fault.violation
     equal = compute_closure(case.query).equal
+    # Variables at fault, and all that equal them, must follow the schedule from row to row.
     moving = {violation.variable, *(v for j in violation.joins for v in (j.left, j.right))} - {-1}
     moving |= {int(twin) for v in moving for twin in np.flatnonzero(equal[v])}
     argument = fault.aggregate.argument if fault.aggregate else None
     tied = {v for c in case.query.comparisons for v in (c.left, c.right)}
     values: _Values = []
     for variable, column in enumerate(case.columns):
+        # What nothing ties keeps one value, except that an aggregate's argument should change.
         is_free = variable not in tied and variable not in moving
+        # A pattern on one member of a class decides the text of all of them.
         patterned = [v for v in np.flatnonzero(equal[variable]) if _patterns(case, case.columns[v])]
         if is_free and column == argument and column.type.numeric:
             values.append(_different(case.sets[variable], column.type, number))
@@ -79,16 +84,17 @@ def _values(case: Case, fault: Fault, positions: Sequence[Position], number: int
 
 
 def _different(values: ValueSet, type_: Type, number: int) -> Value:
-    """A value for an aggregate that changes from row to row: a power of two, or one of a few."""
+    """Return an aggregate's value that changes from row to row: a power of two, or one of a few."""
     few = values.finite_ordinals(FEW)
     if few:
         return type_.value(few[number % len(few)])
+    # Each subset of different powers of two has its own sum; the first 31 rows get such.
     low, _ = type_.place(1 << min(number, 30))
     return type_.value(low if low in values else pick_example(values, type_))
 
 
 def _unlike(values: ValueSet, type_: Type, number: int) -> Ordinal:
-    """A member of a set, another for each number where there are many: `a <> b` may be asked."""
+    """Return a member of a set, another for each number where it can: `a <> b` may be asked."""
     usual = pick_example(values, type_)
     other = f"{usual}{number}" if isinstance(usual, str) else usual + number
     return other if type_.fits(type_.value(other)) and other in values else usual
@@ -99,7 +105,7 @@ def _patterns(case: Case, column: Column) -> list[Matches]:
 
 
 def _example(case: Case, variable: int, number: int) -> Value:
-    """A value in a column's set that its patterns accept; different ones for different numbers.
+    """Return a value in a column's set that its patterns accept, others for other numbers.
 
     If there is a number, the patterns must accept texts of any length: `^[0-9]{3}$` does not.
     """
@@ -111,6 +117,7 @@ def _example(case: Case, variable: int, number: int) -> Value:
     for text in (*texts, str(pick_example(values, column.type)), "a"):
         for form in ("{0}{1}", "{1}{0}"):
             tried = form.format(text, number or "")
+            # A long text stands for all: a pattern that rejects it may accept only finitely many.
             endless = form.format(text, "0" * MOST_REPEATED + str(number))
             if tried in values and _matches(patterns, tried):
                 if number and not (endless in values and _matches(patterns, endless)):

@@ -67,16 +67,21 @@ def build_schedule(query: Conjunctive, violation: Violation, size: int) -> list[
 
 
 def _layouts(query: Conjunctive, violation: Violation, at_most: Booleans) -> Iterator[list[Track]]:
-    """Tracks that prove the violation, the tidiest first; which of them fit, filling in shows."""
+    """Yield tracks that prove the violation, the tidiest first; some may not fit the query."""
     joins, source = violation.joins, violation.source
     match violation.pattern:
         case "output":
+            # Lemma A.3.
             yield [Track((violation.variable,), violation.gap)]
         case "equality":
+            # Lemma A.5: one side is enough, the other is equal to it.
             yield [Track((joins[0].left,), joins[0].gap)]
         case "count":
+            # Lemma A.6: earlier rows of the source fail to join with what belongs to later ones.
             yield [_track(joins[0], rising=query.variables[joins[0].right].source == source)]
         case "minima":
+            # Lemma A.7, cases 1 and 2: opposite directions, so that one join fails for i < j and
+            # the other for i > j.
             yield [_track(joins[0], rising=True), _track(joins[1], rising=False)]
         case "maxima":
             yield [_track(joins[1], rising=False), _track(joins[0], rising=True)]
@@ -91,7 +96,7 @@ def _track(join: Join, *, rising: bool) -> Track:
 
 
 def _both(query: Conjunctive, one: Join, two: Join, at_most: Booleans) -> Iterator[list[Track]]:
-    """Lemma A.7, case 3: in one gap all four classes in one block, else two tracks of their own.
+    """Yield tracks for Lemma A.7, case 3: one block of four classes in one gap, else two tracks.
 
     A block has the first join below the second where it can. Where something that takes only
     finitely many values parts the classes of one gap, they take a track on each side of it.
@@ -126,11 +131,12 @@ def _together(query: Conjunctive, one: int, two: int) -> bool:
 
 
 def _order(variables: Sequence[int], at_most: Booleans) -> tuple[int, ...]:
-    """One variable of each class, ascending as the closure allows, else in the order given."""
+    """Return one variable of each class, ascending as the closure allows, else as given."""
     classes: list[int] = []
     for variable in variables:
         if not any(_same(variable, other, at_most) for other in classes):
             classes.append(variable)
+    # At most four classes, so at most 24 permutations; the first in the order given that fits.
     return next(
         order
         for order in permutations(classes)
@@ -153,6 +159,7 @@ def _problem(query: Conjunctive, violation: Violation, rows: Sequence[Row]) -> s
     if violation.pattern == "output":
         distinct = len({row[violation.variable] for row in rows}) == len(rows)
         return None if distinct else "the output repeats"
+    # own[v]: variable v belongs to the source; mixed is mix(i, j) of `build_schedule`.
     own = [variable.source == violation.source for variable in query.variables]
     for i, j in _sample(len(rows)):
         mixed = tuple(a if mine else b for a, b, mine in zip(rows[i], rows[j], own, strict=True))
@@ -189,6 +196,7 @@ def _still(query: Conjunctive, rows: Sequence[Row]) -> str | None:
     for number, variable in enumerate(query.variables):
         values = {row[number] for row in rows}
         loose = variable.dense or query.lines[variable.line].whole
+        # On lines that are not whole, a fraction is a position between two constants.
         held = variable.finite or not (loose or all(v.denominator == 1 for v in values))
         if held and len(values) > 1:
             return variable.name
@@ -211,6 +219,7 @@ def _validity(query: Conjunctive) -> Callable[[Row], bool]:
     for bound in query.bounds:
         line = query.variables[bound.variable].line
         rank = query.constants(line).index(bound.constant)
+        # Positions, not constants: on a line that is not whole a constant lies at its rank.
         at = bound.constant if query.lines[line].whole else rank
         bounds.append((bound.variable, _OPERATORS[bound.operator], at))
 

@@ -57,6 +57,7 @@ class Witness:
         if others:
             yield others + again
             yield again
+        # Each row at an end moves the median on by half a place: enough of them reach every row.
         for many in range(1, len(self.rows) + 2 if self.ends else 1):
             for end in self.ends:
                 yield others + ((self.stream, end),) * many
@@ -71,6 +72,8 @@ class Witness:
         """
         if self.query.kind == "aggregate" and self._answer(first) != self._answer(second):
             return ()
+        # The last difference first: for counts, earlier rows do not join with what belongs to
+        # later ones.
         differing = sorted(set(first) ^ set(second), reverse=True)
         others = (number for number in range(len(self.rows)) if number not in differing)
         for kept in (*differing, *others):
@@ -80,10 +83,11 @@ class Witness:
         return None
 
     def given(self, kept: Collection[int], following: Sequence[Event]) -> AnswerRows:
-        """What a continuation gives: changes of the answer, or the aggregates as they become."""
+        """Return what a continuation gives: changes of the answer, or the new aggregates."""
         after: Any = self._answer(kept, following)
         if self.query.kind == "aggregate":
             return dict(after)
+        # Without aggregates the answer so far is given away already: only changes can differ.
         before: Any = self._answer(kept)
         changes = {row: after.get(row, 0) - before.get(row, 0) for row in (*after, *before)}
         return {row: change for row, change in changes.items() if change}
@@ -96,7 +100,7 @@ class Witness:
 
 
 def list_attempts(case: Case, fault: Fault) -> Iterator[tuple[Case, Fault]]:
-    """The fault itself; with all comparisons strict; and with equality for the order of its joins.
+    """Yield the fault itself, then with strict comparisons, then with equality for its joins.
 
     Values that need not be equal are easier to find if they are not. And where a condition has
     other alternatives, or a stream joins itself, the order of two values may not matter, while that
@@ -126,8 +130,10 @@ def build_witness(query: Query, case: Case, fault: Fault, size: int) -> Witness 
     Some rows may have to be left out, as a filter has holes or a sum does not see a zero. What is
     left is scheduled as before, so more rows are asked for than are wanted.
     """
+    # Two more rows, below and above all others, that move a median or an average.
     ends = 2 if _is_moved(fault) else 0
     wanted = size + ends
+    # A schedule costs by its length, so first little more than wanted, then much more.
     for size_tried in (wanted + 1, 2 * wanted + 10, 8 * wanted + 100):
         try:
             rows = build_rows(query, case, fault, size_tried)
@@ -163,6 +169,7 @@ def is_verified(query: Query, case: Case, fault: Fault) -> bool:
     extended = replace(
         long, rows=tuple(long.rows[at] for at in far), others=tuple(long.others[at] for at in far)
     )
+    # All 8 subsets of the three rows, pairwise: 28 comparisons.
     subsets = [frozenset(s) for n in range(len(far) + 1) for s in combinations(range(len(far)), n)]
     try:
         return all(extended.tells_apart(a, b) is not None for a, b in combinations(subsets, 2))
