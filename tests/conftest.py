@@ -22,6 +22,7 @@ def pytest_configure(config: pytest.Config) -> None:
     scale.use_level(cast(scale.Level, config.getoption("--level")), config.getoption("--soak-seed"))
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Choose the tests of a level, unless tests were chosen by name or expression."""
     for item in items:

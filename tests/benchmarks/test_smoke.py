@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks import EXPERIMENTS, FAMILIES, run_rounds
 from benchmarks.harness.report import Family
+from tests.scale import slow_unless_in
 
 TINY = 0.0005
 SMALLEST = {
@@ -20,7 +21,12 @@ SMALLEST = {
 }
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+COMPILES_RIVALS = ("be-tree", "asc")  # half a minute
+
+
+@pytest.mark.parametrize(
+    "family", slow_unless_in([f for f in FAMILIES if f not in COMPILES_RIVALS], FAMILIES)
+)
 def test_runs(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """At its first size; `make test-slow` runs the others."""
     monkeypatch.setattr("benchmarks.workloads.begen.SAMPLED_QUERIES", 100)

@@ -24,6 +24,8 @@ from headgate.queries import Query
 from headgate.schema import INT, STRING, Attribute, Stream
 from headgate.testing.contract import query
 
+pytestmark = pytest.mark.slow  # compiles the kernels of rivals
+
 EVENTS = 300
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
+
 from benchmarks.implication.compiled_hcr import match_hcr_compiled
 from headgate.implication.paper import match_predicates
 from tests.implication.boxes import as_set
 from tests.implication.test_exact import drawn
 from tests.scale import case_count, seed
 from tests.strategies import Seeded
+
+pytestmark = pytest.mark.slow  # compiles the kernels of rivals
 
 
 def test_agree_hcr_compiled_and_plain() -> None:

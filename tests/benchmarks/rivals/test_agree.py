@@ -26,6 +26,8 @@ from tests.corpus import cases
 from tests.scale import at_least, slow_unless_in
 from tests.strategies import Seeded, row
 
+pytestmark = pytest.mark.slow  # compiles the kernels of rivals
+
 LEVELS: tuple[Level, ...] = tuple(EXPRESSIVENESS)
 UNEQUAL = "<>, NOT IN or NOT BETWEEN on `"
 

@@ -10,6 +10,8 @@ from headgate.testing.contract import Claim
 from tests.benchmarks.rivals.rivals import RIVALS
 from tests.scale import slow_unless_in
 
+pytestmark = pytest.mark.slow  # compiles the kernels of rivals
+
 QUICK = [claim for claim in CONTRACT if claim.__name__ not in ("answers_as_scan", "chunks_add_up")]
 
 

@@ -18,6 +18,8 @@ from headgate.sql import parse_where
 from headgate.testing.contract import draw_queries, lists, query
 from headgate.testing.generate import every_type, random_where
 
+pytestmark = pytest.mark.slow  # compiles the kernels of rivals
+
 
 def stabbed(queries: list[Query], events: list[Predicate]) -> list[list[str]]:
     """By event the queries of which each predicate shares a value with the event's on its column,
