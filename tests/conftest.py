@@ -17,6 +17,16 @@ from hypothesis import is_hypothesis_test
 
 from tests import scale
 
+# Tests of a group run in one worker: there is one Spark session, and no kernel is compiled twice.
+WORKER_GROUPS = {
+    "spark": ("tests/spark/",),
+    "matching": (
+        *("matching/", "tests/benchmarks/", "tests/cli/", "tests/findings/", "headgate/testing/"),
+        *("tests/property/test_index", "be-tree.md", "asc.md", "choose-an-index.md"),
+    ),
+    "implication": ("implication/", "sharing/", "share-streams.md", "compare-conditions.md"),
+}
+
 
 def pytest_configure(config: pytest.Config) -> None:
     scale.use_level(cast(scale.Level, config.getoption("--level")), config.getoption("--soak-seed"))
@@ -26,9 +36,10 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Choose the tests of a level, unless tests were chosen by name or expression."""
     for item in items:
-        if "tests/spark" in item.nodeid:
-            # one worker runs all tests on Spark, so that there is one session and one JVM
-            item.add_marker(pytest.mark.xdist_group("spark"))
+        for group, paths in WORKER_GROUPS.items():
+            if any(path in item.nodeid for path in paths):
+                item.add_marker(pytest.mark.xdist_group(group))
+                break
     level = config.getoption("--level")
     if config.getoption("-m") or any("::" in argument for argument in config.args):
         return
