@@ -86,7 +86,7 @@ def pytest_runtest_makereport(
         if function is not None and is_hypothesis_test(function):
             cases += function._hypothesis_internal_use_settings.max_examples
         line = {
-            "test": item.nodeid,
+            "test": _without_group(item.nodeid),
             "cases": cases,
             "outcome": report.outcome,
             "seed": item.config.getoption("--soak-seed"),
@@ -94,3 +94,9 @@ def pytest_runtest_makereport(
         with Path(log).open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
     return report
+
+
+def _without_group(nodeid: str) -> str:
+    """Return the id of a test as pytest takes it, without the group that xdist appends."""
+    test, _, group = nodeid.rpartition("@")
+    return test if group in WORKER_GROUPS else nodeid

@@ -49,7 +49,7 @@ def use_level(level: Level, soak_seed: int = 0) -> None:
 def case_count(full: int) -> int:
     """Return how many cases to try of those that a full run has; at least one."""
     count = _scale(full)
-    running = os.environ.get("PYTEST_CURRENT_TEST", "").partition(" ")[0]
+    running = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0]
     if running:
         cases_tried[running] += count
     return count
