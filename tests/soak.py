@@ -63,7 +63,8 @@ def _report(lines: list[dict[str, Any]], rounds: int, seconds: float) -> int:
     """Print the cases by kind, and the failures; return the exit code."""
     cases: Counter[str] = Counter()
     for line in lines:
-        cases[line["test"].partition("[")[0]] += line["cases"]
+        if line["cases"]:
+            cases[line["test"].partition("[")[0]] += line["cases"]
     for kind, count in sorted(cases.items()):
         print(f"{kind:<{KIND_WIDTH}} {count:>12,}")
     print(f"{sum(cases.values()):,} cases of {len(cases)} kinds, {rounds} rounds, {seconds:,.0f} s")
