@@ -76,7 +76,7 @@ def test_wrong_contestant(monkeypatch: pytest.MonkeyPatch) -> None:
     def wrong(queries: Conjunctions, events: Numbers) -> Matcher:
         return match_by_numpy(queries.part(0, len(queries) - 1), events)
 
-    monkeypatch.setattr(matchers, "numpy_columns", wrong)
+    monkeypatch.setattr(matchers, "match_by_numpy", wrong)
     with pytest.raises(Disagreement, match=r"answer \d+ of Headgate auto .* of NumPy"):
         tiny("match", 100)
 

@@ -13,21 +13,10 @@ from benchmarks.be_tree import BE_TREE, sweep
 from benchmarks.be_tree.contestants import AUTO, EVERYBODY, SIFT
 from benchmarks.harness.experiment import Experiment
 from benchmarks.harness.report import make_table
-from tests.scale import slow_unless_in
 
 pytestmark = pytest.mark.slow
 
 TINY = 0.0005
-# The others differ from one of these in a parameter; a soak runs all.
-SOME = [
-    EXPERIMENTS[f"be-tree-{name}"]
-    for name in (
-        *("directory-names", "scoring-zipf", "build"),
-        *("cardinality", "selectivity", "event-size", "matching-high", "texts", "expressions"),
-        *("names-matching-medium", "changing", "false-candidates-80"),
-        *("evaluation-matching", "leaves", "bloom-lazy"),
-    )
-]
 REFUSED = {"k-index"}  # at high expressiveness
 
 
@@ -44,7 +33,10 @@ def ends(experiment: Experiment) -> Result:
 
 
 @pytest.mark.parametrize(
-    "experiment", slow_unless_in(SOME, BE_TREE.experiments), ids=lambda experiment: experiment.name
+    # `test_updates` has the one that compares no matches
+    "experiment",
+    [experiment for experiment in BE_TREE.experiments if experiment.name != "be-tree-updates"],
+    ids=lambda experiment: experiment.name,
 )
 def test_runs(experiment: Experiment) -> None:
     """Every contestant gives the same matches, and every claim has a verdict."""

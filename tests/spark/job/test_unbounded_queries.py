@@ -160,7 +160,9 @@ def test_one_that_changes_begins_anew_at_the_next_start(shop: Shop) -> None:
     with pytest.raises(JobError, match=r"3.jsonl: is gone, and query `each` has yet to read it"):
         shop.run(more=ALLOWED)
     shutil.rmtree(shop.out / "state" / "unbounded")
-    with pytest.raises(JobError, match=r"answers of query `each` that its state in .* knows noth"):
+    with pytest.raises(
+        JobError, match=r"answers of query `each` that its state in .* does not know"
+    ):
         shop.run(more=ALLOWED)
 
 
