@@ -21,7 +21,7 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
-test: lint types imports ## what to run before a commit: at most six minutes on two cores
+test: lint types imports ## what to run before a commit
 	$(PYTEST)
 
 test-slow: $(READY) ## what is left: slow tests, and all random cases instead of a fifth
