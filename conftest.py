@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-EXAMPLES = Path(__file__).parent / "examples" / "trades"
+EXAMPLES = Path(__file__).parent / "examples"
+FOLDERS = {"first-match.md": "orders"}  # of the pages that do not use the example of trades
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -18,4 +19,4 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture(autouse=True)
 def _in_examples(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.node.path.suffix == ".md":
-        monkeypatch.chdir(EXAMPLES)
+        monkeypatch.chdir(EXAMPLES / FOLDERS.get(request.node.path.name, "trades"))

@@ -23,7 +23,7 @@ from headgate.cli.output import (
     print_error,
 )
 from headgate.errors import HeadgateError
-from headgate.events.json_text import format_json
+from headgate.events.json_lines import format_json
 
 
 def report_progress(line: str) -> None:

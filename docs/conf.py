@@ -6,10 +6,14 @@ line from the commands themselves, so neither can fall behind the code.
 
 from __future__ import annotations
 
+import re
+import shutil
 from pathlib import Path
 
+import click
 import typer
 import typer.main
+from sphinx.application import Sphinx
 from typer.cli import get_docs_for_click
 
 import headgate
@@ -28,7 +32,10 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
 ]
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "_templates", "reference/_commands.md"]
+templates_path = ["_templates"]
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 default_role = "code"
@@ -36,7 +43,9 @@ default_role = "code"
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 napoleon_google_docstring = False
+napoleon_use_ivar = True
 autosummary_generate = True
+python_maximum_signature_line_length = 80
 
 html_theme = "pydata_sphinx_theme"
 html_title = "Headgate"
@@ -49,7 +58,27 @@ def _write_command_reference() -> None:
     context = typer.Context(typer.main.get_command(app), info_name="headgate")
     text = get_docs_for_click(obj=context.command, ctx=context, name="headgate")
     page = Path(__file__).parent / "reference" / "_commands.md"
-    page.write_text(text, encoding="utf-8")
+    page.write_text(_complete_summaries(text, context.command), encoding="utf-8")
+
+
+def _complete_summaries(text: str, command: click.Command) -> str:
+    """Replace the summaries in the lists of commands, which are cut off, by whole paragraphs."""
+    for name, child in getattr(command, "commands", {}).items():
+        summary = " ".join((child.help or "").split("\n\n")[0].split())
+        text = re.sub(rf"^\* `{name}`: .*$", f"* `{name}`: {summary}", text, flags=re.MULTILINE)
+        text = _complete_summaries(text, child)
+    return text
 
 
 _write_command_reference()
+# Sphinx writes these pages again; one of a name that is no longer public would be a warning.
+shutil.rmtree(Path(__file__).parent / "reference" / "generated", ignore_errors=True)
+
+
+def _trim_examples(_app: Sphinx, _page: str, source: list[str]) -> None:
+    """Remove the blank line before the end of a code block, which a doctest needs and we do not."""
+    source[0] = source[0].replace("\n\n```\n", "\n```\n")
+
+
+def setup(app: Sphinx) -> None:
+    app.connect("source-read", _trim_examples)

@@ -28,6 +28,10 @@ WORKER_GROUPS = {
 }
 
 
+# The doctests of these compile kernels that nothing else in `make test` needs.
+SLOW_PATHS = ("benchmarks/rivals/",)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     scale.use_level(cast(scale.Level, config.getoption("--level")), config.getoption("--soak-seed"))
 
@@ -51,7 +55,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _belongs_to(item: pytest.Item, level: str) -> bool:
-    is_slow = item.get_closest_marker("slow") is not None
+    is_slow = item.get_closest_marker("slow") is not None or item.nodeid.startswith(SLOW_PATHS)
     if level == "quick":
         return not is_slow
     return has_random_cases(item) or (is_slow and level == "full")

@@ -248,12 +248,12 @@ def _coded(character: str) -> str:
 
 def row(dice: Dice, attributes: Sequence[Attribute] = STREAM.attributes) -> Row:
     """A row of values near the constants; one in eight is NULL."""
-    found: Row = {}
+    collected: Row = {}
     for attribute in attributes:
         choices = VALUES[attribute.type.sql]
         at = dice.below(len(choices) + len(choices) // 7 + 1)
-        found[attribute.name] = choices[at] if at < len(choices) else None
-    return found
+        collected[attribute.name] = choices[at] if at < len(choices) else None
+    return collected
 
 
 @st.composite

@@ -55,13 +55,18 @@ def comment_lines(text: str) -> set[int]:
     }
 
 
+def name_findings(path: Path, tree: ast.Module) -> Iterator[Finding]:
+    """Yield the names that say nothing, also behind the `test_` of a test."""
+    for name, line in [(path.stem, 1), *bound_names(tree)]:
+        word = name.strip("_").lower().removeprefix("test_").split("_")[0]
+        if word in BANNED_NAMES:
+            yield line, f"`{name}` does not say what it is"
+
+
 def findings(path: Path, text: str) -> Iterator[Finding]:
     """Yield what the style forbids in a file, with the line."""
     tree, comments = ast.parse(text), comment_lines(text)
-    names = [(path.stem, 1), *bound_names(tree)]
-    for name, line in names:
-        if name.strip("_").lower().split("_")[0] in BANNED_NAMES:
-            yield line, f"`{name}` does not say what it is"
+    yield from name_findings(path, tree)
     has_kernels = re.search(r"^\s*@(kernel|inlined_kernel|njit)\b", text, re.MULTILINE)
     if has_kernels and not is_kernels(path) and "jit" not in path.parts:
         yield 1, "a kernel outside a module or package called `kernels`"
@@ -88,14 +93,25 @@ def function_findings(node: Function, path: Path, comments: set[int]) -> Iterato
         yield node.lineno, f"`{node.name}` has {length} lines and no comment"
 
 
+def list_findings(folder: str, check: Callable[[Path, str], Iterator[Finding]]) -> list[str]:
+    """Return what a check finds in the files of a folder, each with its file and line."""
+    return [
+        f"{path.relative_to(ROOT)}:{line} {message}"
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        for line, message in sorted(check(path.relative_to(ROOT), path.read_text("utf-8")))
+    ]
+
+
 @pytest.mark.parametrize("folder", CHECKED)
 def test_house_style(folder: str) -> None:
     """Every finding is listed with its file and line."""
-    listed = [
-        f"{path.relative_to(ROOT)}:{line} {message}"
-        for path in sorted((ROOT / folder).rglob("*.py"))
-        for line, message in sorted(findings(path.relative_to(ROOT), path.read_text("utf-8")))
-    ]
+    listed = list_findings(folder, findings)
+    assert not listed, "\n".join(listed)
+
+
+def test_names_of_tests() -> None:
+    """Names in tests say what they are, too; their other rules are Ruff's."""
+    listed = list_findings("tests", lambda path, text: name_findings(path, ast.parse(text)))
     assert not listed, "\n".join(listed)
 
 
@@ -104,6 +120,7 @@ def test_house_style(folder: str) -> None:
     [
         ("a.py", "found = 1", "does not say what it is"),
         ("several.py", "", "does not say what it is"),
+        ("test_a.py", "def test_alone(): pass", "does not say what it is"),
         ("a.py", "@kernel\ndef f(): pass", "outside a module"),
         ("a.py", "def f(a, b, c, d, e, g, h, i, j): pass", "9 parameters"),
         ("a.py", "def f():\n" + "    x = 1\n" * 40, "no comment"),

@@ -66,7 +66,7 @@ def test_commands_do_without_spark(tmp_path: Path) -> None:
     assert refusal == "headgate.spark needs PySpark 4.1 to 4.3; pip install 'headgate[spark]'"
 
 
-def test_the_core_leaves_a_platforms_spark_alone() -> None:
+def test_the_core_does_not_touch_a_platforms_spark() -> None:
     """Headgate without extras requires neither PySpark nor what PySpark is particular about."""
     requirements = [Requirement(text) for text in metadata.requires("headgate") or ()]
     core = {one.name for one in requirements if one.marker is None or one.marker.evaluate()}

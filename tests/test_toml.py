@@ -51,15 +51,15 @@ def places(value: Any, at: KeyPath = ()) -> Iterator[KeyPath]:
 )
 def test_every_place_has_its_line(text: str) -> None:
     """No place is missing, none is invented, and a key stands on its line."""
-    found = find_lines(text)
-    assert set(found) == set(places(tomllib.loads(text)))
+    result = find_lines(text)
+    assert set(result) == set(places(tomllib.loads(text)))
     lines = text.splitlines()
-    for place, line in found.items():
+    for place, line in result.items():
         assert not isinstance(place[-1], str) or place[-1] in lines[line - 1]
 
 
 def test_elements() -> None:
-    found = find_lines(ODD)
-    assert found["t", "u", "y", 1] == 9
-    assert (found["p", 0], found["p", 1], found["p", 1, "r", 0, "z"]) == (11, 13, 16)
-    assert (found["p", 1, "s", "ü"], found["p", 1, "s", "v"]) == (18, 19)
+    result = find_lines(ODD)
+    assert result["t", "u", "y", 1] == 9
+    assert (result["p", 0], result["p", 1], result["p", 1, "r", 0, "z"]) == (11, 13, 16)
+    assert (result["p", 1, "s", "ü"], result["p", 1, "s", "v"]) == (18, 19)

@@ -25,8 +25,8 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 def _double(random: Random) -> float:
     """Any bits, so any magnitude, or one near 1."""
-    found: float = unpack("<d", pack("<Q", random.getrandbits(64)))[0]
-    return random.random() * 4 - 1 if math.isnan(found) or random.random() < 0.5 else found
+    result: float = unpack("<d", pack("<Q", random.getrandbits(64)))[0]
+    return random.random() * 4 - 1 if math.isnan(result) or random.random() < 0.5 else result
 
 
 def _decimal(digits: int, scale: int) -> Callable[[Random], Decimal]:
@@ -75,12 +75,12 @@ def any_value(dice: Dice, attribute: Attribute) -> Value:
 
 def wide_row(dice: Dice) -> Row:
     """A row in which each attribute has a value, or is NULL, or is absent."""
-    found: Row = {}
+    collected: Row = {}
     for attribute in STREAM:
         kind = dice.below(12)
         if kind > 0:
-            found[attribute.name] = None if kind == 1 else any_value(dice, attribute)
-    return found
+            collected[attribute.name] = None if kind == 1 else any_value(dice, attribute)
+    return collected
 
 
 class WideClauses(Clauses):

@@ -49,16 +49,18 @@ class SettlesWithin:
     periods: float
 
     def verdict(self, result: Result) -> str:
+        # Percent above the best order for each slice, then for each part but the first, which has
+        # no boundary before it.
         above = [self._above(result, number) for number in range(len(result.sizes))]
         parts = [above[n : n + self.slices] for n in range(self.slices, len(above), self.slices)]
-        settled = list(map(self._find_settling, parts))
-        held = all(periods is not None and periods <= PERIODS for periods in settled)
-        took = ", ".join("never" if one is None else f"{one:g}" for one in settled)
+        settled = list(map(self._find_settling_time, parts))
+        is_held = all(periods is not None and periods <= PERIODS for periods in settled)
+        took = ", ".join("never" if periods is None else f"{periods:g}" for periods in settled)
         worst = ", ".join(f"{max(part):+.1f}" for part in parts)
         last = ", ".join(f"{part[-1]:+.1f}" for part in parts)
         return (
             f"paper: soon after a boundary the cost is next to that of the {self.best}; here: "
-            f"{'held' if held else 'not held'}: within {NEAR:g} % after {took} λ, where two are "
+            f"{'held' if is_held else 'not held'}: within {NEAR:g} % after {took} λ, where two are "
             f"allowed; worst: {worst} %; in the end: {last} %"
         )
 
@@ -70,15 +72,15 @@ class SettlesWithin:
         assert best is not None
         return 100 * own.seconds[0] / best.seconds[0] - 100
 
-    def _find_settling(self, above: list[float]) -> float | None:
+    def _find_settling_time(self, above: list[float]) -> float | None:
         """Return how long it took until all slices are near, in periods; None if they are not."""
-        far = list(self._far(above))
+        far = list(self._iter_far(above))
         if not far:
             return 0.0
         return None if far[-1] == len(above) else far[-1] * self.periods
 
     @staticmethod
-    def _far(above: list[float]) -> Iterator[int]:
+    def _iter_far(above: list[float]) -> Iterator[int]:
         return (number for number, percent in enumerate(above, 1) if percent > NEAR)
 
 
@@ -86,7 +88,7 @@ PARTS = 4
 PERIOD = 80_000
 SLICES = 10  # of each part
 STEP = TUPLES // SLICES
-FEWEST = 2_000  # tuples of a part, at any scale
+MIN_PART_TUPLES = 2_000  # tuples of a part, at any scale
 SIZES = tuple(STEP * number for number in range(1, SLICES * PARTS + 1))
 BOUNDARIES = tuple(TUPLES * part for part in range(1, PARTS))
 THRESHOLDS = (0.0, 0.05, 0.1, 0.3)
@@ -108,7 +110,7 @@ class Trace(NamedTuple):
 
 
 def part_size(scale: float) -> int:
-    return max(FEWEST, round(TUPLES * scale)) // SLICES * SLICES
+    return max(MIN_PART_TUPLES, round(TUPLES * scale)) // SLICES * SLICES
 
 
 @cache
@@ -116,8 +118,10 @@ def traces(draws: tuple[Draw, Draw], scale: float, seed: int) -> dict[str, Trace
     """Return all contestants over the whole stream, found once and cached for its slices."""
     size = part_size(scale)
     parts = [synthetic(SELECTION_SETS["Q1"], draw, size)(1.0, seed) for draw in draws]
+    # Both kinds of tuples in turn, in one table, which all contestants get.
     whole = pa.concat_tables([part.events for part in parts] * (PARTS // 2)).combine_chunks()
     work = Selections(parts[0].stream, parts[0].queries, whole)
+    # The period shrinks with the parts, so that there are as many adaptations at any scale.
     period = max(1, round(PERIOD * size / TUPLES))
     built = {
         by_threshold(mu): adaptive(
@@ -127,6 +131,8 @@ def traces(draws: tuple[Draw, Draw], scale: float, seed: int) -> dict[str, Trace
     }
     built[OURS] = adaptive(work, sequence="hybrid", period=period, threshold=0.1)
     traced = {name: _trace(build(), whole) for name, build in built.items()}
+    # The fixed orders run over the whole stream, and of each only the slices of its own kind are
+    # taken for the best.
     first, second = (
         _trace(in_order(work, find_fixed_orders(part).best)(), whole) for part in parts
     )
@@ -141,6 +147,7 @@ def _trace(index: Any, events: pa.Table) -> Trace:
     evaluations, matches, before = [], [], 0
     step = events.num_rows // (SLICES * PARTS)
     for start, stop in pairwise(range(0, events.num_rows + 1, step)):
+        # Counters go on over the slices, so each slice has the difference.
         rows = events.slice(start, stop - start)
         matches.append(sum(chunk.total for chunk in index.match_chunks(rows)))
         evaluations.append(count_evaluated(index) - before)
@@ -148,7 +155,7 @@ def _trace(index: Any, events: pa.Table) -> Trace:
     return Trace(evaluations, matches, index.monitor.rearranged)
 
 
-def in_turns(name: str, what: str, draws: tuple[Draw, Draw]) -> Experiment:
+def in_turns(name: str, subject: str, draws: tuple[Draw, Draw]) -> Experiment:
     @contextmanager
     def prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
         number = SIZES.index(size)
@@ -170,7 +177,7 @@ def in_turns(name: str, what: str, draws: tuple[Draw, Draw]) -> Experiment:
 
     return Experiment(
         name=f"asc-adaptation{name}",
-        title=f"ASC paper: {what} take turns, Q1, λ = {PERIOD:,}",
+        title=f"ASC paper: {subject} take turns, Q1, λ = {PERIOD:,}",
         sizes=SIZES,
         size_label="events so far",
         unit=EVALUATED,

@@ -58,6 +58,8 @@ def find_fixed_orders(work: Selections, scale: float = 1.0) -> Fixed:
 
     regions = Regions(work.stream, work.queries)
     rows, words = work.events.num_rows, regions.bitmaps.words
+    # The search looks at each event with each of the 2^n sets of n constructs. Many constructs or
+    # long bitmaps leave time for fewer events, which are taken evenly from all.
     pairs = round(SETS * min(1.0, scale)) // (1 + words // WORDS)
     count = max(1, min(rows, pairs >> len(regions.constructs)))
     some = work.events if count == rows else work.events.take(np.arange(count) * rows // count)
@@ -141,6 +143,7 @@ def count_evaluated(index: Any) -> int:
     if hasattr(index, "monitor"):
         from headgate.matching.asc.kernels.evaluate import EVALUATED as AT
 
+        # Past periods have a mean cost; the current one is still being counted.
         before = sum(round(period.cost * period.events) for period in index.monitor.history)
         return int(before + index.monitor.tally[AT])
     return int(index.evaluated)

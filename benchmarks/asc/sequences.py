@@ -50,11 +50,11 @@ NEAR = 5.0  # percent: what we take "approximate" to mean
 GOAL = 3.0  # percent
 P_ATTRIBUTES = (6, 7, 8, 10, 15)
 AS_IT_COMES = "asc as it comes (λ = 100,000, μ = 0.1)"
-FEWEST = 500  # events of a period, at any scale
+MIN_PERIOD_EVENTS = 500  # events of a period, at any scale
 
 
 def period(scale: float) -> int:
-    return max(FEWEST, round(PERIOD * min(1.0, scale)))
+    return max(MIN_PERIOD_EVENTS, round(PERIOD * min(1.0, scale)))
 
 
 def make_counting_round(work: Selections, size: int, shown: str, scale: float) -> Round:
@@ -87,12 +87,12 @@ def figure_6(source: str, *, beats_best: bool) -> tuple[Claim, ...]:
         Near(f"{source}, Macro near SEQ best", MACRO, BEST, NEAR),
         Near(f"{source}, Hybrid near SEQ best", HYBRID, BEST, NEAR),
         *better,
-        Near("looking ahead, Macro", AHEAD_MACRO, BEST, GOAL, says="goal"),
-        Near("looking ahead, Hybrid", AHEAD_HYBRID, BEST, GOAL, says="goal"),
+        Near("looking ahead, Macro", AHEAD_MACRO, BEST, GOAL, claimant="goal"),
+        Near("looking ahead, Hybrid", AHEAD_HYBRID, BEST, GOAL, claimant="goal"),
     )
 
 
-def of_data(name: str, what: str, make: Make, *claims: Claim) -> Iterator[Experiment]:
+def of_data(name: str, subject: str, make: Make, *claims: Claim) -> Iterator[Experiment]:
     """Yield a data set, once by what is evaluated and once by time."""
 
     @contextmanager
@@ -111,7 +111,7 @@ def of_data(name: str, what: str, make: Make, *claims: Claim) -> Iterator[Experi
     # what is evaluated is counted, exactly and once; by time, all take turns
     yield Experiment(
         name=f"asc-sequences-{name}",
-        title=f"ASC paper: orders of evaluation, {what}",
+        title=f"ASC paper: orders of evaluation, {subject}",
         sizes=(1,),
         size_label="events",
         unit=EVALUATED,
@@ -123,7 +123,7 @@ def of_data(name: str, what: str, make: Make, *claims: Claim) -> Iterator[Experi
     )
     yield Experiment(
         name=f"asc-sequences-{name}-time",
-        title=f"ASC paper: orders of evaluation by time, {what}",
+        title=f"ASC paper: orders of evaluation by time, {subject}",
         sizes=(1,),
         size_label="events",
         unit=PER_EVENT,
@@ -132,7 +132,7 @@ def of_data(name: str, what: str, make: Make, *claims: Claim) -> Iterator[Experi
         clock=time.process_time,
         repeats=5,
         against=(BEST,),
-        claims=(Faster("by the clock", AS_IT_COMES, WORST, 1.0, says="goal"),),
+        claims=(Faster("by the clock", AS_IT_COMES, WORST, 1.0, claimant="goal"),),
     )
 
 
@@ -154,12 +154,12 @@ ATTRIBUTES = Experiment(
     against=(BEST,),
     claims=(
         *(
-            Trend(f"Figure 7, {one} and {other}", one, "rises", apart_from=other)
-            for one, other in ((WORST, TICKETS), (WORST, HYBRID), (TICKETS, HYBRID))
+            Trend(f"Figure 7, {first} and {second}", first, "rises", apart_from=second)
+            for first, second in ((WORST, TICKETS), (WORST, HYBRID), (TICKETS, HYBRID))
         ),
         Order("Figure 7, Hybrid and SEQ best", (HYBRID, BEST)),
         Near("Figure 7, Macro near SEQ best", MACRO, BEST, NEAR),
-        Near("looking ahead, Hybrid", AHEAD_HYBRID, BEST, GOAL, says="goal"),
+        Near("looking ahead, Hybrid", AHEAD_HYBRID, BEST, GOAL, claimant="goal"),
     ),
     look=Look(linear=True),
 )
@@ -184,7 +184,7 @@ SEQUENCES: tuple[Experiment, ...] = (
         "5,000 queries on D1",
         large(d1),
         *(
-            Near(f"count of {name}", name, BEST, GOAL, says="goal")
+            Near(f"count of {name}", name, BEST, GOAL, claimant="goal")
             for name in (MACRO, HYBRID, AHEAD_MACRO, AHEAD_HYBRID)
         ),
     ),
@@ -207,6 +207,7 @@ COMPARED = (MACRO, HYBRID, AHEAD_MACRO, AHEAD_HYBRID, BEST)
 
 @contextmanager
 def _prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
+    # The same queries but for how much the regions of an attribute differ.
     spec = replace(SELECTION_SETS["Q4"], deviation=size / 100)
     works = [synthetic(spec, d1, TUPLES)(scale, seed + number) for number in range(SETS)]
     built = [orders(work, find_fixed_orders(work, scale), period(scale)) for work in works]
@@ -215,6 +216,7 @@ def _prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
 
     def contestants(prefix: str, macro: str, hybrid: str) -> Iterator[Contestant]:
         ours, base = passed[hybrid], passed[macro]
+        # Evaluations by Hybrid for each evaluation by Macro.
         yield Contestant(
             f"{prefix}{COST}",
             base.evaluated,
@@ -234,17 +236,22 @@ def _together(
     name: str, works: Sequence[Selections], built: Sequence[Mapping[str, Build]]
 ) -> Passed:
     """Return what became of the events of all sets."""
-    each = [pass_events(one[name](), work.events) for work, one in zip(works, built, strict=True)]
+    all_passed = [
+        pass_events(passed[name](), work.events) for work, passed in zip(works, built, strict=True)
+    ]
     return Passed(
-        sum(one.events for one in each),
-        sum(one.dropped for one in each),
-        sum(one.evaluated for one in each),
-        sum(one.micro for one in each) / len(each),
+        sum(passed.events for passed in all_passed),
+        sum(passed.dropped for passed in all_passed),
+        sum(passed.evaluated for passed in all_passed),
+        sum(passed.micro for passed in all_passed) / len(all_passed),
     )
 
 
 def _report_facts(size: int, passed: Mapping[str, Passed]) -> dict[str, Fact]:
-    costs = ", ".join(f"{name} {one.evaluated / one.events:.3f}" for name, one in passed.items())
+    costs = ", ".join(
+        f"{name} {events_passed.evaluated / events_passed.events:.3f}"
+        for name, events_passed in passed.items()
+    )
     dropping = passed[MACRO].dropped / passed[MACRO].events
     return {
         f"at {size / 100:.2f}, ASCs per event": costs,

@@ -50,7 +50,7 @@ def of_size(make: Make, scale: float, seed: int) -> Selections:
     return replace(work, events=work.events.slice(0, EVENTS))
 
 
-def time_of_an_event(name: str, what: str, draw: Draw) -> Experiment:
+def time_of_an_event(name: str, subject: str, draw: Draw) -> Experiment:
     @contextmanager
     def prepare(_: int, scale: float, seed: int) -> Iterator[Round]:
         work = of_size(large(draw), scale, seed)
@@ -74,7 +74,7 @@ def time_of_an_event(name: str, what: str, draw: Draw) -> Experiment:
 
     return Experiment(
         name=f"asc-{name}",
-        title=f"4 ranges on 20 attributes, {what}, one thread",
+        title=f"4 ranges on 20 attributes, {subject}, one thread",
         sizes=(5_000,),
         size_label="queries",
         unit=PER_EVENT,
@@ -84,9 +84,9 @@ def time_of_an_event(name: str, what: str, draw: Draw) -> Experiment:
         repeats=REPEATS,
         against=(WORST, AUTO),
         claims=(
-            Faster("goal against scan", HYBRID, SCAN, 10, says="goal"),
-            Faster("goal against the worst order, hybrid", HYBRID, WORST, 1.3, says="goal"),
-            Faster("goal against the worst order, macro", MACRO, WORST, 1.3, says="goal"),
+            Faster("goal against scan", HYBRID, SCAN, 10, claimant="goal"),
+            Faster("goal against the worst order, hybrid", HYBRID, WORST, 1.3, claimant="goal"),
+            Faster("goal against the worst order, macro", MACRO, WORST, 1.3, claimant="goal"),
         ),
     )
 
@@ -103,6 +103,7 @@ def _report_facts(work: Selections, fixed: Fixed) -> dict[str, Fact]:
 @contextmanager
 def _prepare_monitoring(_: int, scale: float, seed: int) -> Iterator[Round]:
     work = of_size(large(d1), scale, seed)
+    # An index that has found its order, which the fixed ones take over.
     learned: Any = adaptive(work)()
     for _ in range(SETTLED):
         learned.match(work.events)
@@ -119,6 +120,7 @@ def _prepare_monitoring(_: int, scale: float, seed: int) -> Iterator[Round]:
     contestants: tuple[Contestant, ...] = (
         make_timed(ADAPTING, lambda: learned, work.events),
         make_timed(FROZEN, frozen(), work.events),
+        # Remembers a single event of each period.
         make_timed(UNWATCHED, frozen(sample=1), work.events),
         make_timed(EVERY_PERIOD, adaptive(work, period=10_000, threshold=0.0), work.events),
     )
@@ -136,8 +138,8 @@ MONITORING = Experiment(
     clock=time.process_time,
     repeats=MANY_REPEATS,
     claims=(
-        Alike("goal, adapting and fixed", ADAPTING, FROZEN, says="goal"),
-        Alike("watching alone", FROZEN, UNWATCHED, says="goal"),
+        Alike("goal, adapting and fixed", ADAPTING, FROZEN, claimant="goal"),
+        Alike("watching alone", FROZEN, UNWATCHED, claimant="goal"),
     ),
 )
 

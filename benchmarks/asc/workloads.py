@@ -32,7 +32,7 @@ from headgate.schema import Stream
 
 TUPLES = 500_000
 LARGE_TUPLES = 100_000
-FEWEST = 2_000  # tuples, at any scale
+MIN_TUPLES = 2_000  # tuples, at any scale
 TIMES_OVER = 4  # that the connections are given
 VARIABLE = "HEADGATE_NSL_KDD"
 
@@ -69,7 +69,7 @@ def make_skewed_draw(places: int) -> Draw:
 
 
 def scale_count(number: int, scale: float) -> int:
-    return max(FEWEST, round(number * scale))
+    return max(MIN_TUPLES, round(number * scale))
 
 
 def synthetic(spec: SelectionSpec, draw: Draw, tuples: int = TUPLES) -> Make:

@@ -26,15 +26,15 @@ from headgate.snapshot.arrays import encode_queries
 STAGES = (1, 2, 3, 4, 5)  # one set, half of it, the other set, half of that, the first again
 ADAPTING = be_tree("BE-Tree, adapting", adapt=True, reinserted=0.05)
 FIXED = be_tree("BE-Tree, as it is")
-ANEW = be_tree("BE-Tree, built anew")
+REBUILT = be_tree("BE-Tree, built anew")
 TUNED = be_tree("tuned β (BE-ADT)", adapt=True, beta=None)
 UNTUNED = be_tree("β = 0.5 (BE)", adapt=True)
 QUERIES = 20_000  # each of which comes and goes twice
 BATCHES = 5
-FARTHEST = 3  # steps that a value is moved
+MAX_STEPS = 3  # steps that a value is moved
 
 
-def change_queries(name: str, what: str, *, back: bool) -> Experiment:
+def change_queries(name: str, subject: str, *, back: bool) -> Experiment:
     """Return queries that go from uniform to Zipf's law and back, or the other way round."""
 
     @contextmanager
@@ -42,10 +42,14 @@ def change_queries(name: str, what: str, *, back: bool) -> Experiment:
         count = scale_count(QUERIES, scale)
         sets = [synthetic(zipf=z, matching=0.001)(0, count, seed) for z in (0.0, ZIPF)]
         number = event_count(scale)
-        halves = [one.events(number // 2, seed=seed + 1).table() for one in sets]
+        halves = [conjunctions.events(number // 2, seed=seed + 1).table() for conjunctions in sets]
+        # Events of both sets in turn, so that neither set has its events in one batch.
         by_turns = np.arange(number).reshape(2, -1).T.ravel()
         events = pa.concat_tables(halves).take(by_turns)
-        first, second = (one.queries() for one in (reversed(sets) if back else sets))
+        first, second = (
+            conjunctions.queries() for conjunctions in (reversed(sets) if back else sets)
+        )
+        # Ids are unique in an index, and both sets number their queries from 0.
         second = [replace(query, id=f"other {query.id}") for query in second]
         stream = sets[0].stream
         run = Transition(stream, first, second, events)
@@ -54,13 +58,13 @@ def change_queries(name: str, what: str, *, back: bool) -> Experiment:
         for kind in (ADAPTING, FIXED, AUTO):
             indexes[kind.name], seconds = run.replay(kind, size)
             facts[f"{kind.name} at stage {size}, µs a change"] = round(1e6 * seconds, 1)
-        indexes[ANEW.name] = run.build(ANEW, run.live(size))
+        indexes[REBUILT.name] = run.build(REBUILT, run.live(size))
         contestants = (by_id(name, index, events) for name, index in indexes.items())
         yield Round(size, tuple(contestants), lambda: facts)
 
     return Experiment(
         name=f"be-tree-{name}",
-        title=f"BE-Tree paper: queries that change, {what}",
+        title=f"BE-Tree paper: queries that change, {subject}",
         sizes=STAGES,
         size_label="stage",
         unit=PER_EVENT,
@@ -89,10 +93,10 @@ class Transition:
 
     def live(self, stage: int) -> list[Query]:
         """Return the queries that are there at a stage."""
-        there = {1: 0, 2: self.half, 3: len(self.first), 4: self.half, 5: 0}[stage]
+        replaced = {1: 0, 2: self.half, 3: len(self.first), 4: self.half, 5: 0}[stage]
         if stage == 4:
-            return [*self.first[:there], *self.second[there:]]
-        return [*self.second[:there], *self.first[there:]]
+            return [*self.first[:replaced], *self.second[replaced:]]
+        return [*self.second[:replaced], *self.first[replaced:]]
 
     def replay(self, kind: Kind, stage: int) -> tuple[Index, float]:
         """Return an index that has seen all stages up to one, and the seconds of a change.
@@ -105,14 +109,15 @@ class Transition:
             index.match(self.events)
             before = {query.id: query for query in self.live(number - 1)}
             after = {query.id: query for query in self.live(number)}
-            gone, come = before.keys() - after.keys(), after.keys() - before.keys()
+            leaving, coming = before.keys() - after.keys(), after.keys() - before.keys()
             started = time.perf_counter()
-            for old, new in zip(sorted(gone), sorted(come), strict=True):
+            for old, new in zip(sorted(leaving), sorted(coming), strict=True):
                 index.remove(old)
                 index.insert(after[new])
+            # A match brings all pending changes into the index, so it is part of their time.
             index.match(self.events.slice(0, 1))
             seconds += time.perf_counter() - started
-            changes += 2 * len(gone)
+            changes += 2 * len(leaving)
         return index, seconds / max(1, changes)
 
 
@@ -124,7 +129,7 @@ def false_candidates(percent: int) -> Experiment:
         count = scale_count(size, scale)
         queries = synthetic(matching=0.001)(0, count, seed)
         drawn = queries.events(event_count(scale), seed=seed + 1)
-        events = just_missing(drawn, percent / 100, queries.cardinality, seed + 2).table()
+        events = move_values(drawn, percent / 100, queries.cardinality, seed + 2).table()
         contestants = []
         for kind in (TUNED, UNTUNED, AUTO):
             index = _in_batches(kind, queries, events)
@@ -156,10 +161,11 @@ def _in_batches(kind: Kind, queries: Conjunctions, events: pa.Table) -> Index:
     return index
 
 
-def just_missing(events: IntegerEvents, share: float, cardinality: int, seed: int) -> IntegerEvents:
+def move_values(events: IntegerEvents, share: float, cardinality: int, seed: int) -> IntegerEvents:
     """Return a share of the values moved by up to three, within the domain."""
     random = np.random.default_rng([seed, 3])
-    steps = random.integers(1, FARTHEST, len(events.value), np.int32, endpoint=True)
+    steps = random.integers(1, MAX_STEPS, len(events.value), np.int32, endpoint=True)
+    # Up or down with equal chances.
     steps[random.random(len(steps)) < 0.5] *= -1
     moved = np.clip(events.value + steps, 0, cardinality - 1)
     chosen = random.random(len(steps)) < share

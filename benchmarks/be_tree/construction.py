@@ -28,7 +28,7 @@ DATA: dict[str, tuple[str, tuple[int, ...], Make]] = {
 }
 
 
-def experiment(suffix: str, what: str, sizes: tuple[int, ...], make: Make) -> Experiment:
+def experiment(suffix: str, subject: str, sizes: tuple[int, ...], make: Make) -> Experiment:
     """Prepare contestants that build from arrays, until the first event can be matched."""
 
     @contextmanager
@@ -40,7 +40,7 @@ def experiment(suffix: str, what: str, sizes: tuple[int, ...], make: Make) -> Ex
 
     return Experiment(
         name=f"be-tree-build{suffix}",
-        title=f"BE-Tree paper: time to build, {what}",
+        title=f"BE-Tree paper: time to build, {subject}",
         sizes=sizes,
         size_label="queries",
         unit=Unit("µs per query", "cost", 1e6),
@@ -68,7 +68,7 @@ def _sizes(queries: Conjunctions, count: int) -> Iterator[tuple[str, Fact]]:
         yield f"{kind.name} at {count:,}, bytes a query", round(size / count)
 
 
-CONSTRUCTION = tuple(experiment(suffix, *what) for suffix, what in DATA.items())
+CONSTRUCTION = tuple(experiment(suffix, *setup) for suffix, setup in DATA.items())
 
 
 # What an insertion and a deletion cost (section 4.5), cuts included.
@@ -90,9 +90,9 @@ def prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
     coming = iter(queries.part(count + changes, count + 2 * changes).queries())
     contestants: list[Contestant] = []
     for burst in BURSTS:
-        mine = [list(islice(some, REPEATED * burst)) for some in (coming, going)]
+        changing = [list(islice(some, REPEATED * burst)) for some in (coming, going)]
         run = partial(_in_bursts, burst=burst, index=index)
-        contestants += _pair(f"{{}} by {burst:,}", index, mine, run)
+        contestants += _pair(f"{{}} by {burst:,}", index, changing, run)
     yield Round(count, tuple(contestants))
 
 
@@ -100,27 +100,28 @@ def _pair(
     name: str, index: Index, queries: Sequence[Sequence[Query]], run: Callable[..., None]
 ) -> Iterator[Contestant]:
     """Insert some queries and delete others; each turn is undone, untimed."""
-    for what, some in zip(("insert", "delete"), queries, strict=True):
-        insert = partial(run, [partial(index.insert, one) for one in some])
-        delete = partial(run, [partial(index.remove, one.id) for one in some])
-        there, back = (insert, delete) if what == "insert" else (delete, insert)
+    for action, some in zip(("insert", "delete"), queries, strict=True):
+        # The queries to delete are in the index at first, those to insert are not.
+        insert = partial(run, [partial(index.insert, query) for query in some])
+        delete = partial(run, [partial(index.remove, query.id) for query in some])
+        change, undo = (insert, delete) if action == "insert" else (delete, insert)
         yield Contestant(
-            name.format(what),
+            name.format(action),
             len(some),
-            partial(_summarise_agreement, index, there, back),
-            there,
-            back,
+            partial(_summarise_agreement, index, change, undo),
+            change,
+            undo,
         )
 
 
 def _summarise_agreement(
-    index: Index, there: Callable[[], None], back: Callable[[], None]
+    index: Index, change: Callable[[], None], undo: Callable[[], None]
 ) -> Answer:
     """Return as many queries as before, when all is undone."""
     before = len(index)
-    there()
+    change()
     changed = len(index) != before
-    back()
+    undo()
     return (changed, len(index) == before)
 
 
@@ -128,6 +129,7 @@ def _in_bursts(changes: Sequence[Callable[[], object]], burst: int, index: Index
     for start in range(0, len(changes), burst):
         for change in changes[start : start + burst]:
             change()
+        # Any query will do: looking one up makes the index apply what is pending.
         index.locate("q0")
 
 

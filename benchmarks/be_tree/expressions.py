@@ -18,7 +18,7 @@ from benchmarks.workloads import Conjunctions
 from benchmarks.workloads.begen import derive_event_expressions
 
 if TYPE_CHECKING:
-    from benchmarks.matching.matchers import FoundRows
+    from benchmarks.matching.matchers import MatchedRows
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +31,7 @@ from headgate.errors import UsageError
 # The paper's stabbing subscription (section 3): a query matches where each of its predicates has
 # a value in common with the event's predicate on the same attribute.
 
-WIDEST = 63  # values of an attribute, a bit for each
+MAX_VALUES = 63  # values of an attribute, a bit for each
 
 Masks = npt.NDArray[np.uint64]
 
@@ -53,11 +53,13 @@ class OverlapScan:
     def match(self, events: Conjunctions) -> tuple[Offsets, npt.NDArray[np.int64]]:
         """Return offsets and queries, as in `Matches`."""
         matches = [np.empty(0, np.int64)]
+        # By attribute, the values that the event accepts there; none where it has no predicate.
         accepted = np.zeros(len(events.stream.attributes), np.uint64)
         theirs = masks(events)
         for start, stop in zip(events.offsets[:-1], events.offsets[1:], strict=True):
             attributes = events.attribute[start:stop]
             accepted[attributes] = theirs[start:stop]
+            # A query matches where each of its predicates has a value in common with the event.
             meets = (self._masks & accepted[self._queries.attribute]) != 0
             matches.append(
                 np.flatnonzero(np.logical_and.reduceat(meets, self._queries.offsets[:-1]))
@@ -68,8 +70,11 @@ class OverlapScan:
 
 def masks(queries: Conjunctions) -> Masks:
     """Return the values that each predicate accepts."""
-    if queries.cardinality > WIDEST:
-        raise UsageError(f"{queries.cardinality:,} values of an attribute; {WIDEST} is the most")
+    if queries.cardinality > MAX_VALUES:
+        raise UsageError(
+            f"{queries.cardinality:,} values of an attribute; {MAX_VALUES} is the most"
+        )
+    # Bits from low to high; lists get their own bits, and what refuses values the opposite.
     masks = _below(queries.high + 1) ^ _below(queries.low)
     if len(queries.listed.predicate):
         bits = np.uint64(1) << queries.listed.values.astype(np.uint64)
@@ -85,7 +90,7 @@ def _below(value: npt.NDArray[np.int32] | npt.NDArray[np.int64]) -> Masks:
     return masks
 
 
-EVENTS, FEWEST = 500, 50
+EVENTS, MIN_EVENTS = 500, 50
 GENERIC = be_tree(BE_TREE.name, directory="generic")  # as the paper has it for such events
 SEMANTICS = "stabbing_subscription"
 DATA: dict[str, tuple[str, tuple[int, ...], Make, float]] = {
@@ -97,14 +102,14 @@ DATA: dict[str, tuple[str, tuple[int, ...], Make, float]] = {
 
 
 def experiment(
-    suffix: str, what: str, sizes: tuple[int, ...], make: Make, percent: float
+    suffix: str, subject: str, sizes: tuple[int, ...], make: Make, percent: float
 ) -> Experiment:
     @contextmanager
     def prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
         count = scale_count(size, scale)
         queries = make(size, count, seed)
         events = derive_event_expressions(
-            queries, EVENTS if scale >= QUICK else FEWEST, seed=seed + 1
+            queries, EVENTS if scale >= QUICK else MIN_EVENTS, seed=seed + 1
         )
         runs = {
             BE_TREE.name: by_be_tree(queries, events),
@@ -116,7 +121,7 @@ def experiment(
 
     return Experiment(
         name=f"be-tree-expressions{suffix}",
-        title=f"BE-Tree paper: events that are expressions, {what}",
+        title=f"BE-Tree paper: events that are expressions, {subject}",
         sizes=sizes,
         size_label="queries",
         unit=PER_EVENT,
@@ -131,37 +136,37 @@ def experiment(
     )
 
 
-def _contestant(name: str, work: int, run: Callable[[], FoundRows]) -> Contestant:
+def _contestant(name: str, work: int, run: Callable[[], MatchedRows]) -> Contestant:
     from benchmarks.matching.matchers import summarise_matches
 
     return Contestant(name, work, answer=lambda: summarise_matches([run()]), run=run)
 
 
-def by_be_tree(queries: Conjunctions, events: Conjunctions) -> Callable[[], FoundRows]:
+def by_be_tree(queries: Conjunctions, events: Conjunctions) -> Callable[[], MatchedRows]:
     index = GENERIC.build(queries.stream, queries.encode())
     predicates = [query.where for query in events.queries()]
 
-    def run() -> FoundRows:
+    def run() -> MatchedRows:
         matches = index.match_expressions(predicates, semantics=SEMANTICS)  # type: ignore[attr-defined]
         return matches.offsets, matches.positions
 
     return run
 
 
-def propagation(queries: Conjunctions, events: Conjunctions) -> Callable[[], FoundRows]:
+def propagation(queries: Conjunctions, events: Conjunctions) -> Callable[[], MatchedRows]:
     index = PROPAGATION.build(queries.stream, queries.encode())
     predicates = [query.where for query in events.queries()]
 
-    def run() -> FoundRows:
+    def run() -> MatchedRows:
         matches = index.match_ranges(predicates)  # type: ignore[attr-defined]
         return matches.offsets, matches.positions
 
     return run
 
 
-def scan(queries: Conjunctions, events: Conjunctions) -> Callable[[], FoundRows]:
+def scan(queries: Conjunctions, events: Conjunctions) -> Callable[[], MatchedRows]:
     index = OverlapScan(queries)
     return lambda: index.match(events)
 
 
-EXPRESSIONS = tuple(experiment(suffix, *what) for suffix, what in DATA.items())
+EXPRESSIONS = tuple(experiment(suffix, *setup) for suffix, setup in DATA.items())

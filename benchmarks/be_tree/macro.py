@@ -26,11 +26,11 @@ from benchmarks.be_tree.workloads import (
     Options,
     derive_from_names,
     derive_from_texts,
-    make_unvaried,
     names,
     synthetic,
     texts,
     vary_matching,
+    vary_nothing,
 )
 from benchmarks.harness.claims import Growth, Order, Reduction
 from benchmarks.harness.experiment import Claim
@@ -55,7 +55,7 @@ def less(source: str, other: Kind, percent: float) -> Reduction:
 
 def both(
     name: str,
-    what: str,
+    subject: str,
     label: str,
     values: tuple[int, ...],
     options: Options,
@@ -70,7 +70,7 @@ def both(
         ranked = order("section 8.8", ranking or IN_ORDER[zipf])
         yield Sweep(
             name=f"{name}-zipf" if zipf else name,
-            title=f"BE-Tree paper: {what}, {'by Zipf’s law' if zipf else 'uniform'}",
+            title=f"BE-Tree paper: {subject}, {'by Zipf’s law' if zipf else 'uniform'}",
             label=label,
             values=values,
             make=synthetic(options, zipf=ZIPF if zipf else 0.0, **fixed),
@@ -126,7 +126,7 @@ MACRO = (
         "number of queries",
         "queries",
         SIZES,
-        make_unvaried,
+        vary_nothing,
         queries=None,
         claims={
             False: (FASTER_THAN_SIFT, less("section 8.6.2", K_INDEX, 80)),

@@ -13,9 +13,9 @@ from benchmarks.be_tree.workloads import (
     Options,
     derive_from_names,
     derive_from_texts,
-    make_unvaried,
     synthetic,
     vary_matching,
+    vary_nothing,
 )
 from benchmarks.harness.claims import Reduction
 
@@ -28,13 +28,13 @@ SPREAD = be_tree("bitmap, references", leaf="references", construction="batch", 
 
 
 def _evaluations(
-    name: str, what: str, label: str, values: tuple[int, ...], options: Options, **fixed: Any
+    name: str, subject: str, label: str, values: tuple[int, ...], options: Options, **fixed: Any
 ) -> Iterator[Sweep]:
     for zipf in (0.0, ZIPF):
         where = "by Zipf’s law" if zipf else "uniform"
         yield Sweep(
             name=f"evaluation-{name}{'-zipf' if zipf else ''}",
-            title=f"BE-Tree paper: how leaves are evaluated, {what}, {where}",
+            title=f"BE-Tree paper: how leaves are evaluated, {subject}, {where}",
             label=label,
             values=values,
             make=synthetic(options, zipf=zipf, **fixed),
@@ -59,7 +59,7 @@ def _bloom(evaluation: str, zipf: float) -> Sweep:
         label="queries",
         values=SIZES,
         make=synthetic(
-            make_unvaried, zipf=zipf, predicates=5, attributes=7, extra=1, matching=0.0005
+            vary_nothing, zipf=zipf, predicates=5, attributes=7, extra=1, matching=0.0005
         ),
         kinds=(*kinds.values(), AUTO),
         claims=(

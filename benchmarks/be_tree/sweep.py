@@ -36,6 +36,7 @@ def count_enumerated(queries: Conjunctions) -> int:
     [28, 72, 88]
     """
     entries = int(np.diff(queries.listed.offsets).sum())
+    # Plain predicates are ranges: neither lists, which are counted above, nor refusals.
     plain = np.ones(len(queries.attribute), np.bool_)
     plain[queries.listed.predicate] = False
     plain &= ~refuses(queries.operator)
@@ -45,6 +46,7 @@ def count_enumerated(queries: Conjunctions) -> int:
     for start, stop in pairwise(ends):
         own = order[start:stop]
         low, after = queries.low[own], queries.high[own] + 1
+        # Between two cuts no query tells values apart, so such a region is one entry.
         cuts = np.unique(np.concatenate((low, after)))
         regions = np.searchsorted(cuts, after) - np.searchsorted(cuts, low)
         entries += int(regions[plain[own]].sum())
@@ -52,8 +54,8 @@ def count_enumerated(queries: Conjunctions) -> int:
 
 
 QUERIES = 50_000  # where their number is not what varies
-MOST_ENTRIES = 150_000_000  # of lists
-FEWEST = 400  # queries, at any scale
+MAX_ENTRIES = 150_000_000  # of lists
+MIN_QUERIES = 400  # queries, at any scale
 EVENTS = 10_000
 COMPARED = 800  # events on which all must agree
 QUICK = 0.01  # the scale of a quick look
@@ -101,7 +103,10 @@ class Sweep:
         shown = count if self.queries is None else size
         indexes, build_facts = build_indexes(self.kinds, queries)
         contestants = tuple(make_contestant(kind, index, events) for kind, index in indexes)
-        facts = {f"{name} at {shown:,}, {what}": fact for (name, what), fact in build_facts.items()}
+        facts = {
+            f"{name} at {shown:,}, {fact_name}": fact
+            for (name, fact_name), fact in build_facts.items()
+        }
         facts[f"µs at {shown:,} to read and encode an event, in all figures"] = time_reading(
             queries.stream, events
         )
@@ -109,7 +114,7 @@ class Sweep:
 
 
 def scale_count(number: int, scale: float) -> int:
-    return max(FEWEST, round(number * scale))
+    return max(MIN_QUERIES, round(number * scale))
 
 
 def event_count(scale: float) -> int:
@@ -129,9 +134,10 @@ def build_indexes(
     encoded = queries.encode()
     entries = count_enumerated(queries)
     for kind in kinds:
-        if kind.enumerates and entries > MOST_ENTRIES:
+        if kind.enumerates and entries > MAX_ENTRIES:
             facts[kind.name, "left out"] = f"its lists would have {entries:,} entries"
             continue
+        # One that cannot express a query is left out, with the reason.
         started = time.perf_counter()
         try:
             index = kind.build(queries.stream, encoded)
@@ -162,10 +168,12 @@ def make_contestant(kind: Kind, index: Index, events: pa.Table) -> Contestant:
 
 def time_reading(stream: Stream, events: pa.Table) -> float:
     """Return microseconds an event, for queries on all attributes that no event leads to."""
+    # Queries on all attributes make the index read all of them, and no event has −1.
     clauses = (f"{name} = -1" for name in stream.names)
     queries = encode_queries(bind_queries(stream, clauses, "q"), Schema((stream,)))
     index = AUTO.build(stream, queries)
     index.threads = 1
+    # Compiles, off the clock.
     index.match(events.slice(0, 1))
     seconds = []
     for _ in range(TURNS):

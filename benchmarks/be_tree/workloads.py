@@ -31,7 +31,7 @@ PER_QUERY = 10_000  # a matching probability of 1 % is 100 in so many queries
 Options = Callable[[int], dict[str, Any]]
 
 
-def make_unvaried(_: int) -> dict[str, Any]:
+def vary_nothing(_: int) -> dict[str, Any]:
     return {}
 
 
@@ -40,7 +40,7 @@ def vary_matching(value: int) -> dict[str, Any]:
     return {"matching": value / PER_QUERY}
 
 
-def synthetic(options: Options = make_unvaried, *, zipf: float = 0.0, **fixed: Any) -> Make:
+def synthetic(options: Options = vary_nothing, *, zipf: float = 0.0, **fixed: Any) -> Make:
     """Return BEGen's queries; `options` says what a value means, `fixed` what does not vary."""
 
     def make(value: int, count: int, seed: int) -> Conjunctions:
@@ -60,7 +60,7 @@ def texts(_: int, count: int, seed: int) -> Conjunctions:
     return generate_gram_queries(every_text()[:count], seed=seed)
 
 
-def derive_from_names(options: Options = make_unvaried, **fixed: Any) -> Make:
+def derive_from_names(options: Options = vary_nothing, **fixed: Any) -> Make:
     """Return queries derived from the names of cities, with a matching probability."""
 
     def make(value: int, count: int, seed: int) -> Conjunctions:
@@ -71,7 +71,7 @@ def derive_from_names(options: Options = make_unvaried, **fixed: Any) -> Make:
     return make
 
 
-def derive_from_texts(options: Options = make_unvaried, **fixed: Any) -> Make:
+def derive_from_texts(options: Options = vary_nothing, **fixed: Any) -> Make:
     """Return the same from texts, with more predicates."""
 
     def make(value: int, count: int, seed: int) -> Conjunctions:

@@ -28,12 +28,12 @@ class BaseClaim(ABC):
 
     wording: ClassVar[str] = ""  # of the claim `c` on the result `r`
     source: str
-    says: str = field(default="paper", kw_only=True)
+    claimant: str = field(default="paper", kw_only=True)
 
     def verdict(self, result: Result) -> str:
         """Return what is claimed, and how that compares with a result."""
         outcome = self.compare(result) or "not measured"
-        return f"{self.says}: {self.statement(result)}; here: {outcome}"
+        return f"{self.claimant}: {self.statement(result)}; here: {outcome}"
 
     def statement(self, result: Result) -> str:
         """Return what is claimed, in words."""
@@ -55,10 +55,11 @@ class PairClaim(BaseClaim):
         judged = []
         for size in result.sizes:
             first, second = (result.find(name, size) for name in (self.name, self.other))
+            # A contestant that was left out at a size is not judged there.
             outcome = first and second and self.judge(first, second)
             if outcome:
                 is_held, details = outcome
-                judged.append(f"{_held(is_held)} at {size:,}{details}")
+                judged.append(f"{_format_outcome(is_held)} at {size:,}{details}")
         return "; ".join(judged)
 
     @abstractmethod
@@ -78,8 +79,8 @@ class AtSizes:
         return self.claim.source
 
     def verdict(self, result: Result) -> str:
-        kept = tuple(m for m in result.measurements if m.size in self.sizes)
-        return self.claim.verdict(replace(result, measurements=kept))
+        measurements = tuple(m for m in result.measurements if m.size in self.sizes)
+        return self.claim.verdict(replace(result, measurements=measurements))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +102,7 @@ class Order(BaseClaim):
     def compare(self, result: Result) -> str:
         outcomes: dict[str, list[str]] = {"held": [], "undecided": [], "not held": []}
         for size in self.sizes or result.sizes:
+            # In the claimed order, without those that were left out.
             measured = [m for name in self.names if (m := result.find(name, size))]
             if len(measured) > 1:
                 outcome = _judge_order(measured)
@@ -151,8 +153,10 @@ class Near(BaseClaim):
 
     def compare(self, result: Result) -> str:
         pairs = _pairs(result, self.name, self.other)
-        above = [(size, 100 * one / two - 100) for size, one, two in pairs]
-        judged = (f"{_held(n <= self.percent)} at {size:,} ({n:+.2f} %)" for size, n in above)
+        above = [(size, 100 * own / other - 100) for size, own, other in pairs]
+        judged = (
+            f"{_format_outcome(n <= self.percent)} at {size:,} ({n:+.2f} %)" for size, n in above
+        )
         return "; ".join(judged)
 
 
@@ -178,6 +182,7 @@ class Alike(PairClaim):
     def judge(self, first: Measurement, second: Measurement) -> tuple[bool, str] | None:
         if len(first.seconds) < 2:
             return None
+        # The middle half of the turns, so that single slow turns do not count.
         low, middle, high = quantiles(_ratios(first, second), n=4)
         return low <= 1 <= high, f": {middle:.3f} (quartiles {low:.3f}–{high:.3f})"
 
@@ -188,10 +193,10 @@ class PartOf(PairClaim):
 
     wording: ClassVar[str] = "{c.name} at most {c.part:.2g} of {c.other}"
     part: float
-    says: str = field(default="goal", kw_only=True)
+    claimant: str = field(default="goal", kw_only=True)
 
     def judge(self, first: Measurement, second: Measurement) -> tuple[bool, str]:
-        parts = [one / two for one, two in zip(first.seconds, second.seconds, strict=True)]
+        parts = [own / other for own, other in zip(first.seconds, second.seconds, strict=True)]
         details = f": {median(parts):.2f} ({min(parts):.2f}–{max(parts):.2f})"
         return median(parts) <= self.part, details
 
@@ -202,7 +207,7 @@ class LessSpread(PairClaim):
 
     wording: ClassVar[str] = "spread of {c.name} at most {c.part:.2f} of that of {c.other}"
     part: float
-    says: str = field(default="goal", kw_only=True)
+    claimant: str = field(default="goal", kw_only=True)
 
     def judge(self, first: Measurement, second: Measurement) -> tuple[bool, str] | None:
         spreads = [max(m.seconds) - min(m.seconds) for m in (first, second)]
@@ -218,12 +223,13 @@ class Trend(BaseClaim):
     """The figure of a contestant rises, or falls, with the size; or its distance to another's."""
 
     name: str
-    way: Literal["rises", "falls"]
+    direction: Literal["rises", "falls"]
     apart_from: str | None = None
 
     def statement(self, result: Result) -> str:
-        what = f"the distance of {self.name} from {self.apart_from}"
-        return f"{what if self.apart_from else self.name} {self.way} with {result.size_label}"
+        distance = f"the distance of {self.name} from {self.apart_from}"
+        figure = distance if self.apart_from else self.name
+        return f"{figure} {self.direction} with {result.size_label}"
 
     def compare(self, result: Result) -> str:
         figures = _figures(result, self.name)
@@ -233,7 +239,8 @@ class Trend(BaseClaim):
         values = list(figures.values())
         if len(values) < 2:
             return ""
-        rises = self.way == "rises"
+        rises = self.direction == "rises"
+        # Held at each step, or only between the first and the last size; the latter is said apart.
         if {later > earlier for earlier, later in pairwise(values)} == {rises}:
             outcome = "held"
         elif (values[-1] > values[0]) == rises:
@@ -253,12 +260,12 @@ class TimesAsMany(BaseClaim):
     times: float
 
     def compare(self, result: Result) -> str:
-        counts = [(one, two) for _, one, two in _pairs(result, self.name, self.other) if two]
+        counts = [(own, other) for _, own, other in _pairs(result, self.name, self.other) if other]
         if not counts:
             return ""
-        ratios = [one / two for one, two in counts]
+        ratios = [own / other for own, other in counts]
         middle, low, high = map(format_digits, (median(ratios), min(ratios), max(ratios)))
-        outcome = _held(median(ratios) >= self.times)
+        outcome = _format_outcome(median(ratios) >= self.times)
         return f"{outcome}: {middle} ({low}–{high}): {_join_pairs(counts)}"
 
 
@@ -277,9 +284,10 @@ class NeverAbove(BaseClaim):
 
     def compare(self, result: Result) -> str:
         pairs = _pairs(result, self.name, self.other)
-        outcome = _held(all(one <= two + self.on_top for _, one, two in pairs))
+        outcome = _format_outcome(all(own <= other + self.on_top for _, own, other in pairs))
         shown = (
-            f"{format_digits(one)} of {format_digits(two)} at {size:,}" for size, one, two in pairs
+            f"{format_digits(own)} of {format_digits(other)} at {size:,}"
+            for size, own, other in pairs
         )
         return f"{outcome} ({'; '.join(shown)})" if pairs else ""
 
@@ -293,8 +301,8 @@ class SameCounts(BaseClaim):
     other: str
 
     def compare(self, result: Result) -> str:
-        counts = [(one, two) for _, one, two in _pairs(result, self.name, self.other)]
-        outcome = _held(all(one == two for one, two in counts))
+        counts = [(own, other) for _, own, other in _pairs(result, self.name, self.other)]
+        outcome = _format_outcome(all(own == other for own, other in counts))
         return f"{outcome} ({_join_pairs(counts)})" if counts else ""
 
 
@@ -312,8 +320,8 @@ class Power(BaseClaim):
         counts = [(size, count) for size, count in _figures(result, self.name).items() if count]
         if len(counts) < 2:
             return ""
-        power = _power(*counts[-2:])
-        return f"{_held(power <= self.power + ROUNDING)}: {power:.2f}"
+        power = _compute_power(*counts[-2:])
+        return f"{_format_outcome(power <= self.power + ROUNDING)}: {power:.2f}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,7 +338,7 @@ class SameAnswers(BaseClaim):
     def compare(self, result: Result) -> str:
         counts = [fact for name, fact in result.facts.items() if name.startswith(self.fact)]
         agreed = sum(int(count) for count in counts)
-        return f"{_held(agreed >= self.pairs * result.scale)}: on {agreed:,}"
+        return f"{_format_outcome(agreed >= self.pairs * result.scale)}: on {agreed:,}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,13 +352,17 @@ class AcrossSizes(BaseClaim):
     other_size: int
 
     def compare(self, result: Result) -> str:
-        mine = _figures(result, self.name).get(self.size)
-        theirs = _figures(result, self.other).get(self.other_size)
-        if mine is None or theirs is None:
+        own_figure = _figures(result, self.name).get(self.size)
+        other_figure = _figures(result, self.other).get(self.other_size)
+        if own_figure is None or other_figure is None:
             return ""
-        is_better = mine < theirs if result.unit.better == "lower" else mine > theirs
-        shown = f"{format_digits(mine)} and {format_digits(theirs)} {result.unit.label}"
-        return f"{_held(is_better)}: {shown}"
+        is_better = (
+            own_figure < other_figure
+            if result.unit.better == "lower"
+            else own_figure > other_figure
+        )
+        shown = f"{format_digits(own_figure)} and {format_digits(other_figure)} {result.unit.label}"
+        return f"{_format_outcome(is_better)}: {shown}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,10 +372,11 @@ class PaysFrom(BaseClaim):
     wording: ClassVar[str] = "from which size on {c.name} is faster than {c.other}"
     name: str
     other: str
-    says: str = field(default="question", kw_only=True)
+    claimant: str = field(default="question", kw_only=True)
 
     def compare(self, result: Result) -> str:
         first = None
+        # From the greatest size down, as long as the contestant is faster.
         for size in reversed(result.sizes):
             measured = result.find(self.name, size)
             ratio = measured and result.ratio(measured, self.other)
@@ -380,13 +393,14 @@ class AtMost(BaseClaim):
     wording: ClassVar[str] = "{c.name} at most {c.limit:g} {r.unit.label}"
     name: str
     limit: float
-    says: str = field(default="goal", kw_only=True)
+    claimant: str = field(default="goal", kw_only=True)
 
     def compare(self, result: Result) -> str:
         figure = _figures(result, self.name).get(result.sizes[-1])
         if figure is None:
             return ""
-        return f"{_held(figure <= self.limit)} at {result.sizes[-1]:,}: {format_digits(figure)}"
+        outcome = _format_outcome(figure <= self.limit)
+        return f"{outcome} at {result.sizes[-1]:,}: {format_digits(figure)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -396,12 +410,12 @@ class AtLeast(BaseClaim):
     wording: ClassVar[str] = "at least {c.rate:g} {r.unit.label}"
     name: str
     rate: float
-    says: str = field(default="goal", kw_only=True)
+    claimant: str = field(default="goal", kw_only=True)
 
     def compare(self, result: Result) -> str:
         figures = _figures(result, self.name)
         shown = (f"{format_digits(figure)} at {size:,}" for size, figure in figures.items())
-        outcome = _held(max(figures.values(), default=0.0) >= self.rate)
+        outcome = _format_outcome(max(figures.values(), default=0.0) >= self.rate)
         return f"{outcome} ({', '.join(shown)})" if figures else ""
 
 
@@ -411,11 +425,11 @@ class Flat(BaseClaim):
 
     wording: ClassVar[str] = "the same at every size"
     name: str
-    says: str = field(default="goal", kw_only=True)
+    claimant: str = field(default="goal", kw_only=True)
 
     def compare(self, result: Result) -> str:
         values = _figures(result, self.name).values()
-        return f"{_held(len(set(values)) == 1)} ({_join(values)})" if values else ""
+        return f"{_format_outcome(len(set(values)) == 1)} ({_join(values)})" if values else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -424,15 +438,18 @@ class Linear(BaseClaim):
 
     wording: ClassVar[str] = "grows with the stream"
     name: str
-    says: str = field(default="known", kw_only=True)
+    claimant: str = field(default="known", kw_only=True)
 
     def compare(self, result: Result) -> str:
         figures = list(_figures(result, self.name).items())
         if len(figures) < 2:
             return ""
-        power = _power(figures[len(figures) // 2], figures[-1])
+        # At small sizes a constant part would hide the growth.
+        power = _compute_power(figures[len(figures) // 2], figures[-1])
         shown = _join(figure for _, figure in figures)
-        return f"{_held(abs(power - 1) <= TOLERANCE)}, by the power of {power:.2f} ({shown})"
+        return (
+            f"{_format_outcome(abs(power - 1) <= TOLERANCE)}, by the power of {power:.2f} ({shown})"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -442,17 +459,17 @@ class Steady(BaseClaim):
     wording: ClassVar[str] = "does not fall with the stream"
     name: str
     percent: float
-    says: str = field(default="goal", kw_only=True)
+    claimant: str = field(default="goal", kw_only=True)
 
     def compare(self, result: Result) -> str:
         values = list(_figures(result, self.name).values())
         if len(values) < 2:
             return ""
         change = 100 * values[-1] / values[-2] - 100
-        return f"{_held(change >= -self.percent)}: {change:+.0f} % ({_join(values)})"
+        return f"{_format_outcome(change >= -self.percent)}: {change:+.0f} % ({_join(values)})"
 
 
-def _held(is_held: bool) -> str:
+def _format_outcome(is_held: bool) -> str:
     return "held" if is_held else "not held"
 
 
@@ -468,7 +485,7 @@ def _pairs(result: Result, name: str, other: str) -> list[tuple[int, float, floa
     return [(size, first[size], second[size]) for size in first if size in second]
 
 
-def _power(first: tuple[int, float], last: tuple[int, float]) -> float:
+def _compute_power(first: tuple[int, float], last: tuple[int, float]) -> float:
     """Return the exponent by which figures grow between two sizes."""
     return math.log(last[1] / first[1]) / math.log(last[0] / first[0])
 
@@ -478,7 +495,7 @@ def _join(figures: Iterable[float]) -> str:
 
 
 def _join_pairs(pairs: Iterable[tuple[float, float]]) -> str:
-    return ", ".join(f"{format_digits(one)} and {format_digits(two)}" for one, two in pairs)
+    return ", ".join(f"{format_digits(own)} and {format_digits(other)}" for own, other in pairs)
 
 
 def _judge_order(measured: list[Measurement]) -> str:
@@ -491,16 +508,17 @@ def _judge_order(measured: list[Measurement]) -> str:
 def _ratios(first: Measurement, second: Measurement) -> list[float]:
     """Return the time of one per piece of work, divided by that of the other, turn by turn."""
     turns = zip(first.seconds, second.seconds, strict=True)
-    return [(one / first.work) / (two / second.work) for one, two in turns]
+    return [(own / first.work) / (other / second.work) for own, other in turns]
 
 
 def _relate(first: Measurement, second: Measurement) -> str:
     """Return `<` where the first is faster in every turn, `>` where the second is, else `≈`."""
     turns = zip(first.seconds, second.seconds, strict=True)
-    pairs = [(one / first.work, two / second.work) for one, two in turns]
-    if all(one < two for one, two in pairs):
+    pairs = [(own / first.work, other / second.work) for own, other in turns]
+    # Faster in every turn, each compared with the other's turn of the same repeat.
+    if all(own < other for own, other in pairs):
         return "<"
-    return ">" if all(one > two for one, two in pairs) else "≈"
+    return ">" if all(own > other for own, other in pairs) else "≈"
 
 
 def _describe_order(measured: list[Measurement]) -> str:

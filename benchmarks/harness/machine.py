@@ -62,4 +62,5 @@ def peak_megabytes() -> int:
         kilobytes = (int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
         return next(kilobytes) * 1024 // 10**6
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    # macOS counts bytes, other systems kilobytes.
     return peak * (1 if sys.platform == "darwin" else 1024) // 10**6

@@ -19,8 +19,9 @@ ROOT = Path(__file__).parents[2]  # of the repository, from which `benchmarks` i
 
 def child_environment() -> dict[str, str]:
     """Return the variables with which a child process imports `benchmarks`, wherever it runs."""
-    given = os.environ.get("PYTHONPATH", "")
-    paths = [str(ROOT), *filter(None, given.split(os.pathsep))]
+    inherited = os.environ.get("PYTHONPATH", "")
+    # The repository first; a path that is listed twice stays in its first place.
+    paths = [str(ROOT), *filter(None, inherited.split(os.pathsep))]
     return {"PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))}
 
 
@@ -49,6 +50,7 @@ class Process:
         with suppress(BrokenPipeError):  # then there is no answer either
             self._child.stdin.write(json.dumps(command) + "\n")
             self._child.stdin.flush()
+        # An empty line is the end of the pipe: the process is gone.
         line = self._child.stdout.readline()
         if not line:
             raise HeadgateError(f"a process of the benchmark ended before it answered `{command}`")
@@ -66,6 +68,7 @@ class Process:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        # After an error nobody waits for a process that may still be computing.
         if kind is not None:
             self._child.kill()
         with suppress(BrokenPipeError), self._child:

@@ -62,11 +62,13 @@ def render_page(family: Family, directory: Path) -> str:
 def _render_result(result: dict[str, Any]) -> Iterator[str]:
     """Yield title, figures, verdicts and facts of a result that was read from its file."""
     measured: list[dict[str, Any]] = result["measurements"]
+    # The second key of a measurement is what the sizes count, as `Result.as_json` writes it.
     label = list(measured[0])[1]
     sizes = list(dict.fromkeys(row[label] for row in measured))
     how = "counted" if "counted" in measured[0] else f"median of {result['repeats']}"
     yield f"\n`{result['experiment']}`: {PAPER.sub('', result['title'])}"
     yield f"({result['unit']}, scale {result['scale']:g}, {how})\n"
+    # A wide table cannot be read; its picture can.
     if len(sizes) <= MAX_COLUMNS:
         yield f"| {label} | {' | '.join(f'{size:,}' for size in sizes)} |"
         yield "|---" * (1 + len(sizes)) + "|"
@@ -99,6 +101,7 @@ def make_table(result: Result) -> Table:
         table.add_column(f"{result.unit.compared}\n{escape(baseline)}{spread}", justify="right")
     if has_notes:
         table.add_column("note")
+    # The size stands in the first row of its section only.
     for size in result.sizes:
         rows = [m for m in result.measurements if m.size == size]
         for number, measurement in enumerate(rows):

@@ -42,6 +42,7 @@ def format_digits(figure: float) -> str:
     >>> format_digits(1234.5), format_digits(12.34), format_digits(0.01234)
     ('1,234', '12.3', '0.0123')
     """
+    # Without an exponent, and without digits behind the point where three stand before it.
     if abs(figure) >= 100:
         return f"{figure:,.0f}"
     return f"{figure:.3g}" if abs(figure) < 1 else f"{figure:.{1 if abs(figure) >= 10 else 2}f}"
@@ -106,6 +107,7 @@ class Result:
         base = self.find(baseline or self.baseline, measurement.size)
         if base is None:
             return None
+        # Turn by turn, and per piece of work, as contestants may get different amounts of it.
         pairs = zip(base.seconds, measurement.seconds, strict=True)
         return Spread.of((theirs / base.work) / (ours / measurement.work) for theirs, ours in pairs)
 

@@ -47,6 +47,7 @@ def run_rounds(
     facts: dict[str, Fact] = {}
     for size in experiment.sizes:
         report_progress(f"{experiment.name}: preparing")
+        # One size at a time, so that only one round is in memory.
         with experiment.prepare(size, scale, seed) as round_:
             measurements += _measure(
                 round_, repeats, report_progress, chosen, experiment.unit.counted
@@ -105,6 +106,7 @@ def _measure(
 def _check_agreement(contestants: tuple[Contestant, ...]) -> None:
     """Raise Disagreement unless all give the same answer; the calls also warm up what is slow."""
     first = contestants[0]
+    # The first contestant is the one that all others are compared with.
     expected = first.answer()
     for other in contestants[1:]:
         _compare(first.name, expected, other.name, other.answer())
@@ -115,16 +117,17 @@ def _compare(name: str, expected: Answer, other: str, answer: Answer) -> None:
         raise Disagreement(
             f"{name} gives {len(expected):,} answers and {other} {len(answer):,}; nothing was timed"
         )
-    for number, (one, two) in enumerate(zip(expected, answer, strict=True)):
-        if one != two:
+    for number, (first, second) in enumerate(zip(expected, answer, strict=True)):
+        if first != second:
             raise Disagreement(
-                f"answer {number} of {name} is {shorten(repr(one), 300)}, "
-                f"and of {other} {shorten(repr(two), 300)}; nothing was timed"
+                f"answer {number} of {name} is {shorten(repr(first), 300)}, "
+                f"and of {other} {shorten(repr(second), 300)}; nothing was timed"
             )
 
 
 def _take_turn(contestant: Contestant, clock: Clock, counted: bool) -> float:
     """Return the seconds of a turn, or what was counted in it."""
+    # Nothing but the work is between the two readings of the clock.
     start = clock()
     outcome: Any = contestant.run()
     elapsed = clock() - start

@@ -37,6 +37,7 @@ class PurePython(MetaPathFinder):
     ) -> ModuleSpec | None:
         if fullname.partition(".")[0] != self.package:
             return None
+        # Finders that know the suffix of sources only, one for each directory of the path.
         places = (FileFinder(p, (SourceFileLoader, SOURCE_SUFFIXES)) for p in path or sys.path)
         specs = (place.find_spec(fullname, target) for place in places)
         return next((spec for spec in specs if spec is not None), None)
@@ -54,6 +55,7 @@ def serve(commands: Commands, requests: Iterable[str], replies: TextIO) -> None:
 
 def main(package: str, module: str, function: str, *arguments: str) -> None:
     if package:
+        # Before Python's own finders, which prefer compiled modules.
         sys.meta_path.insert(0, PurePython(package))
     commands = getattr(import_module(module), function)(*arguments)
     serve(commands, sys.stdin, sys.stdout)

@@ -24,7 +24,7 @@ from benchmarks.implication.contestants import (
     HSR,
     Ready,
     Turns,
-    Way,
+    Variant,
     exact_verdicts,
     holds_of,
     make_counted,
@@ -35,11 +35,11 @@ from headgate.implication.space import Boxes, Space
 from headgate.schema import DOUBLE, Ordinal
 
 ROWS = 1_000_000
-FEWEST = 10_000
+MIN_ROWS = 10_000
 STEPS = (1, 2, 3, 4)
 OTHER_DRAWS = 12  # further draws, of which the excess of HCR is told
-WAYS = (Way("hsr", quick_check=False), Way("hsr"), Way("hcr"), Way("em-dfs"))
-BY_HSR, BY_HSR_QC, BY_HCR, BY_EM = (way.name for way in WAYS)
+VARIANTS = (Variant("hsr", quick_check=False), Variant("hsr"), Variant("hcr"), Variant("em-dfs"))
+BY_HSR, BY_HSR_QC, BY_HCR, BY_EM = (variant.name for variant in VARIANTS)
 POINTS = 3.5  # that HCR may select more, in percent
 
 Rows = npt.NDArray[np.float64]
@@ -47,7 +47,7 @@ Rows = npt.NDArray[np.float64]
 
 @contextmanager
 def _prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
-    count = max(FEWEST, round(ROWS * scale))
+    count = max(MIN_ROWS, round(ROWS * scale))
     shares = select_shares(seed, count)
     contestants = tuple(make_counted(name, share[size - 1]) for name, share in shares.items())
     yield Round(size, contestants, lambda: _report_facts(size, scale, seed))
@@ -59,16 +59,16 @@ def _report_facts(size: int, scale: float, seed: int) -> dict[str, Fact]:
         return {}
     excess = []
     for other in range(max(1, round(OTHER_DRAWS * min(scale, 1)))):
-        shares = select_shares(1_000 * seed + other, FEWEST)
+        shares = select_shares(1_000 * seed + other, MIN_ROWS)
         excess.append(100 * (shares[BY_HCR][-1] - shares[BY_EM][-1]))
-    shown = ", ".join(f"{one:.1f}" for one in sorted(excess))
+    shown = ", ".join(f"{points:.1f}" for points in sorted(excess))
     return {f"points that HCR selects more after four queries, {len(excess)} other draws": shown}
 
 
 @cache
 def select_shares(seed: int, count: int) -> dict[str, list[float]]:
     """Return the share of rows that each way's predicate selects after each of the queries."""
-    from headgate.implication.exact.matching import match_exact
+    from headgate.implication.exact import match_exact
 
     ours = DisjunctionSpec(2, values=6, ends="normal")
     theirs = DisjunctionSpec(20, values=4)
@@ -77,13 +77,14 @@ def select_shares(seed: int, count: int) -> dict[str, list[float]]:
     space, (query_boxes, (stream_boxes,)) = place_in_one_space(ours.stream, queries, stream)
     rows = np.random.default_rng(seed).uniform(0, 100, (count, ours.dimensions))
     shares: dict[str, list[float]] = {}
-    for way in WAYS:
+    for variant in VARIANTS:
+        # Each query is matched with the stream as the queries before it left it.
         boxes = stream_boxes
         for query in query_boxes:
-            ready = Ready(space, query, boxes, way)
+            ready = Ready(space, query, boxes, variant)
             ready.match()
             boxes = ready.stream.boxes()
-            shares.setdefault(way.name, []).append(share(space, boxes, rows))
+            shares.setdefault(variant.name, []).append(share(space, boxes, rows))
     boxes = stream_boxes
     for query in query_boxes:
         boxes = match_exact(query, boxes).boxes
@@ -95,12 +96,13 @@ def share(space: Space, boxes: Boxes, rows: Rows) -> float:
     """Return the share of rows inside a union of boxes; no row lies just on an end."""
     inside = np.zeros(len(rows), np.bool_)
     for low, high in zip(boxes.low, boxes.high, strict=True):
-        held = ~inside
+        # Rows that an earlier box holds need not be looked at again.
+        in_box = ~inside
         for k, dimension in enumerate(space.dimensions):
             column = rows[:, int(dimension.column.name.removeprefix("d"))]
-            held &= column >= _value(dimension.intervals[low[k]].low, -math.inf)
-            held &= column < _value(dimension.intervals[high[k] - 1].high, math.inf)
-        inside |= held
+            in_box &= column >= _value(dimension.intervals[low[k]].low, -math.inf)
+            in_box &= column < _value(dimension.intervals[high[k] - 1].high, math.inf)
+        inside |= in_box
     return float(inside.mean())
 
 
@@ -122,7 +124,7 @@ COMBINED = Experiment(
         NeverAbove("Table 7, exact matching gives the union", BY_EM, BY_HSR),
         NeverAbove("Table 7, nothing less than the union", BY_HSR, BY_EM),
         NeverAbove("Table 7, HSR+QC gives the union", BY_HSR_QC, BY_HSR),
-        NeverAbove("our exact method gives the union", EXACT, BY_HSR, says="goal"),
+        NeverAbove("our exact method gives the union", EXACT, BY_HSR, claimant="goal"),
         NeverAbove("Table 7, HCR adds a little", BY_HCR, BY_EM, POINTS),
     ),
     look=Look(linear=True),
@@ -143,7 +145,7 @@ MIN_PAIRS = 20
 def _prepare_pairs(size: int, scale: float, seed: int) -> Iterator[Round]:
     pairs = SETTING.pairs(max(MIN_PAIRS, round(ALL_PAIRS * scale)), seed=1_000 * seed + size)
     truth = exact_verdicts(pairs)
-    answers = {way.name: Turns(pairs, way).run() for way in (DFS, HCR, HSR)}
+    answers = {variant.name: Turns(pairs, variant).run() for variant in (DFS, HCR, HSR)}
     answers[EXACT] = truth
     contestants = tuple(
         make_counted(
@@ -167,7 +169,7 @@ DETECTED = Experiment(
         TimesAsMany(
             "section 6.2, exact matching and the quick check of HCR", DFS.name, HCR.name, 933 / 660
         ),
-        TimesAsMany("exact matching finds clearly more", DFS.name, HCR.name, 1.05, says="goal"),
+        TimesAsMany("exact matching finds clearly more", DFS.name, HCR.name, 1.05, claimant="goal"),
     ),
     look=Look(linear=True),
 )

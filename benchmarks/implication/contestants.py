@@ -18,8 +18,8 @@ import numpy as np
 from benchmarks.harness.experiment import Contestant, Unit
 from benchmarks.implication.pairs import Pairs
 from headgate.errors import ExpansionTooLarge
+from headgate.implication.paper import Method
 from headgate.implication.paper.heuristics import match_hcr, match_hsr
-from headgate.implication.paper.matching import Method
 from headgate.implication.paper.splitting import (
     match_em,
     split_breadth_first,
@@ -42,7 +42,7 @@ MATCHERS: dict[Method, Callable[..., bool]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class Variant:
     """A method of the paper, with or without the quick check and an index."""
 
     method: Method
@@ -62,16 +62,16 @@ class Way:
 class Ready:
     """The boxes in order of volume, their sides in order of length, and the index, are there."""
 
-    def __init__(self, space: Space, query: Boxes, stream: Boxes, way: Way) -> None:
+    def __init__(self, space: Space, query: Boxes, stream: Boxes, variant: Variant) -> None:
         self.tally = ComparisonCounter()
-        self.stream = StreamPredicate(space, stream, way.index)
-        self._way = way
+        self.stream = StreamPredicate(space, stream, variant.index)
+        self._variant = variant
         self._query = to_parts(space.sort_by_volume(query))
 
     def match(self) -> bool:
         """Return whether the stream covers the query; relax it where it does not."""
-        run = MATCHERS[self._way.method]
-        return run(self.stream, self._query, self.tally, check_first=self._way.quick_check)
+        run = MATCHERS[self._variant.method]
+        return run(self.stream, self._query, self.tally, check_first=self._variant.quick_check)
 
 
 PER_PAIR = Unit("ms of the processor per pair", "cost", 1e3)
@@ -81,26 +81,26 @@ LIMIT = 12.0  # seconds for all pairs, past which a contestant is left out
 Verdicts = tuple[bool, ...]
 
 
-HSR, HCR = Way("hsr"), Way("hcr")
-BFS, DFS, MIX = Way("em-bfs"), Way("em-dfs"), Way("em-mix")
+HSR, HCR = Variant("hsr"), Variant("hcr")
+BFS, DFS, MIX = Variant("em-bfs"), Variant("em-dfs"), Variant("em-mix")
 BFS_R = replace(BFS, index="r-tree")
-BFS_RSTAR, DFS_RSTAR, MIX_RSTAR = (replace(one, index="r*-tree") for one in (BFS, DFS, MIX))
-DFS_ARRAY, MIX_ARRAY = (replace(one, index="array") for one in (DFS, MIX))
+BFS_RSTAR, DFS_RSTAR, MIX_RSTAR = (replace(variant, index="r*-tree") for variant in (BFS, DFS, MIX))
+DFS_ARRAY, MIX_ARRAY = (replace(variant, index="array") for variant in (DFS, MIX))
 
 
 class Turns:
     """Pairs made ready, matched once, and then made ready again."""
 
-    def __init__(self, pairs: Pairs, way: Way) -> None:
-        self._pairs, self.way = pairs, way
+    def __init__(self, pairs: Pairs, variant: Variant) -> None:
+        self._pairs, self.variant = pairs, variant
         self.ready = self._prepare_all()
 
     def _prepare_all(self) -> list[Ready]:
         space = self._pairs.space
-        return [Ready(space, query, stream, self.way) for query, stream in self._pairs]
+        return [Ready(space, query, stream, self.variant) for query, stream in self._pairs]
 
     def run(self) -> Verdicts:
-        return tuple(one.match() for one in self.ready)
+        return tuple(pair.match() for pair in self.ready)
 
     def reset(self) -> None:
         self.ready = self._prepare_all()
@@ -116,28 +116,30 @@ class Tried:
     left_out: str
 
     @staticmethod
-    def of(pairs: Pairs, way: Way) -> Tried:
-        turns = Turns(pairs, way)
+    def of(pairs: Pairs, variant: Variant) -> Tried:
+        turns = Turns(pairs, variant)
         verdicts: list[bool] = []
         left_out = ""
         started = time.process_time()
-        for one in turns.ready:
+        # Ends at the first pair that is too large, or when all together take too long.
+        for pair in turns.ready:
             try:
-                verdicts.append(one.match())
+                verdicts.append(pair.match())
             except ExpansionTooLarge as error:
                 left_out = str(error)
             if time.process_time() - started > LIMIT:
                 left_out = f"it takes over {LIMIT:g} s for {len(pairs)} pairs"
             if left_out:
                 break
-        most = max(one.tally.max_parts for one in turns.ready)
+        most = max(pair.tally.max_parts for pair in turns.ready)
+        # Matching has relaxed the streams, so the pairs are made ready again.
         turns.reset()
         return Tried(turns, tuple(verdicts), most, left_out)
 
     def contestant(self, truth: Verdicts) -> Contestant:
         turns = self.turns
-        answer = self.verdicts if turns.way.is_exact else holds_of(self.verdicts, truth)
-        return Contestant(turns.way.name, len(truth), lambda: answer, turns.run, turns.reset)
+        answer = self.verdicts if turns.variant.is_exact else holds_of(self.verdicts, truth)
+        return Contestant(turns.variant.name, len(truth), lambda: answer, turns.run, turns.reset)
 
 
 def make_counted(name: str, count: float, answer: tuple[object, ...] = ()) -> Contestant:
@@ -147,11 +149,11 @@ def make_counted(name: str, count: float, answer: tuple[object, ...] = ()) -> Co
 
 def holds_of(answers: Iterable[bool], truth: Verdicts) -> Verdicts:
     """Return the truth, unless something was found that is not true."""
-    return tuple(one or true for one, true in zip(answers, truth, strict=True))
+    return tuple(answer or true for answer, true in zip(answers, truth, strict=True))
 
 
 def exact_verdicts(pairs: Pairs) -> Verdicts:
-    from headgate.implication.exact.matching import match_exact
+    from headgate.implication.exact import match_exact
 
     return tuple(match_exact(query, stream).covered for query, stream in pairs)
 
@@ -162,14 +164,14 @@ def hcr_verdicts(pairs: Pairs) -> Verdicts:
 
     starts, stops = pairs.space.positions
     counts = pairs.space.counts
-    room = np.zeros((1, len(counts)), np.int32)
+    free_row = np.zeros((1, len(counts)), np.int32)
 
-    def covered(query: Boxes, stream: Boxes) -> bool:
-        low, high = np.concatenate((stream.low, room)), np.concatenate((stream.high, room))
-        held, _ = grow_boxes(query.low, query.high, low, high, starts, stops, counts)
-        return bool(held.all())
+    def is_covered(query: Boxes, stream: Boxes) -> bool:
+        low, high = np.concatenate((stream.low, free_row)), np.concatenate((stream.high, free_row))
+        are_covered, _ = grow_boxes(query.low, query.high, low, high, starts, stops, counts)
+        return bool(are_covered.all())
 
-    return tuple(covered(query, stream) for query, stream in pairs)
+    return tuple(is_covered(query, stream) for query, stream in pairs)
 
 
 def make_compiled(pairs: Pairs, truth: Verdicts, times: int) -> tuple[Contestant, Contestant]:

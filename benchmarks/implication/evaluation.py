@@ -51,7 +51,7 @@ METHODS: dict[str, dict[str, Any]] = {
     BEST: {"method": "bitmap"},
 }
 LIBRARY = (R_TREE, R_STAR)
-ROWS, LIBRARY_ROWS, FEWEST = 200_000, 20_000, 500
+ROWS, LIBRARY_ROWS, MIN_ROWS = 200_000, 20_000, 500
 SLOW = 1_000  # boxes, from which on there are fewer rows
 REPEATS = 15  # with 5, two runs differed by half
 PER_MILLISECOND = Unit("rows per ms", "rate", 1e-3)
@@ -94,7 +94,7 @@ def from_table(name: str, stream: Stream, predicate: Predicate, rows: pa.Table) 
     return Contestant(
         name,
         rows.num_rows,
-        answer=lambda: tuple(mask(rows.slice(0, FEWEST)).tolist()),
+        answer=lambda: tuple(mask(rows.slice(0, MIN_ROWS)).tolist()),
         run=lambda: mask(rows),
         note=f"{rows.num_rows:,} rows",
     )
@@ -110,6 +110,7 @@ def from_cells(name: str, stream: Stream, predicate: Predicate, rows: pa.Table) 
     assert isinstance(evaluator.row_filter, BoxFilter)
     cut, judge = evaluator.row_filter.grid, evaluator.row_filter.cell_filter
     batch = batch_from_rows(rows, stream, columns=evaluator.columns)
+    # Cells are computed once, off the clock; the array is reused, hence the copy.
     chunks = [(cells.copy(), stop - start) for cells, start, stop in cut.iter_cells(batch)]
     mask = np.empty(rows.num_rows, np.bool_)
 
@@ -121,7 +122,7 @@ def from_cells(name: str, stream: Stream, predicate: Predicate, rows: pa.Table) 
 
     def answer() -> tuple[object, ...]:
         run()
-        return tuple(mask[:FEWEST].tolist())
+        return tuple(mask[:MIN_ROWS].tolist())
 
     return Contestant(name, rows.num_rows, answer, run, note=f"{rows.num_rows:,} rows")
 
@@ -146,14 +147,16 @@ def make_evaluation(
 
     @contextmanager
     def prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
-        given: dict[str, Any] = {varied: size}
-        chosen = replace(setting or Boxed(), **given)
+        options: dict[str, Any] = {varied: size}
+        chosen = replace(setting or Boxed(), **options)
         stream, predicate = chosen.predicate(seed)
+        # Many boxes make every method slower, so they get fewer rows.
         slower = max(1, chosen.boxes // SLOW)
-        rows = chosen.rows(max(FEWEST, round(ROWS * scale / slower)), seed)
-        fewer = rows.slice(0, max(FEWEST, round(LIBRARY_ROWS * scale / slower)))
+        rows = chosen.rows(max(MIN_ROWS, round(ROWS * scale / slower)), seed)
+        fewer = rows.slice(0, max(MIN_ROWS, round(LIBRARY_ROWS * scale / slower)))
         contestants = (
-            start(one, stream, predicate, fewer if one in LIBRARY else rows) for one in METHODS
+            start(method, stream, predicate, fewer if method in LIBRARY else rows)
+            for method in METHODS
         )
         yield Round(size, tuple(contestants))
 
@@ -172,8 +175,8 @@ def make_evaluation(
     )
 
 
-def faster(source: str, name: str, times: float, says: str = "paper") -> Faster:
-    return Faster(source, name, STANDARD, times, says=says)
+def faster(source: str, name: str, times: float, claimant: str = "paper") -> Faster:
+    return Faster(source, name, STANDARD, times, claimant=claimant)
 
 
 GOALS = (

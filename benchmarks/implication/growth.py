@@ -18,7 +18,7 @@ from statistics import mean
 
 from benchmarks.harness.claims import NeverAbove, Power, SameCounts
 from benchmarks.harness.experiment import Claim, Experiment, Round, Unit
-from benchmarks.implication.contestants import Ready, Way, make_counted
+from benchmarks.implication.contestants import Ready, Variant, make_counted
 from benchmarks.implication.pairs import Setting
 from headgate.implication.space import Boxes, Space
 from headgate.predicate import Box, Column
@@ -80,17 +80,17 @@ def _in_space(query: list[Box], stream: list[Box]) -> tuple[Space, Boxes, Boxes]
     return space, space.boxes(query), space.boxes(stream)
 
 
-HSR = Way("hsr")
-HCR = Way("hcr", quick_check=False)
-BFS, DFS, MIX = (Way(one, quick_check=False) for one in ("em-bfs", "em-dfs", "em-mix"))
+HSR = Variant("hsr")
+HCR = Variant("hcr", quick_check=False)
+BFS, DFS, MIX = (Variant(method, quick_check=False) for method in ("em-bfs", "em-dfs", "em-mix"))
 LABELS = {"n": "boxes in a stream predicate", "m": "boxes in a query predicate", "d": "dimensions"}
 COMPARISONS = Unit("comparisons of sides", "cost", 1.0, counted=True)
 PARTS = Unit("parts stored at once", "cost", 1.0, counted=True)
-MOST = 1e8  # of a bound, past which it is not shown
-PAIRS, FEWEST = 200, 5  # of random predicates
+MAX_SHOWN_BOUND = 1e8  # of a bound, past which it is not shown
+PAIRS, MIN_PAIRS = 200, 5  # of random predicates
 
 Bound = Callable[[Sizes], float]
-Count = Callable[[Way, Sizes, float, int], float]  # for sizes, at a scale, from a seed
+Count = Callable[[Variant, Sizes, float, int], float]  # for sizes, at a scale, from a seed
 
 
 def exact_bound(s: Sizes) -> float:
@@ -98,14 +98,14 @@ def exact_bound(s: Sizes) -> float:
     return float(sum(s.d * (2 * s.d) ** j for i in range(s.m) for j in range(s.n + i)))
 
 
-COMPARED: dict[Way, Bound] = {
+COMPARED: dict[Variant, Bound] = {
     HSR: lambda s: (s.m * s.n + s.m * (s.m - 1) / 2) * s.d,
     HCR: lambda s: s.m * s.n * s.d**2,
     BFS: exact_bound,
     DFS: exact_bound,
     MIX: exact_bound,
 }
-STORED: dict[Way, Bound] = {
+STORED: dict[Variant, Bound] = {
     BFS: lambda s: (2 * s.d) ** s.n,
     DFS: lambda s: (s.n - 1) * (2 * s.d - 1) + 2 * s.d,
     MIX: lambda s: max(0, s.n - 2) * (2 * s.d - 1) * 2 * s.d + (2 * s.d) ** 2,
@@ -113,39 +113,39 @@ STORED: dict[Way, Bound] = {
 
 
 def count_comparisons(case: Case) -> Count:
-    return lambda way, sizes, *_: _match(case, way, sizes).tally.comparisons
+    return lambda variant, sizes, *_: _match(case, variant, sizes).tally.comparisons
 
 
 def count_parts(case: Case) -> Count:
-    return lambda way, sizes, *_: _match(case, way, sizes).tally.max_parts
+    return lambda variant, sizes, *_: _match(case, variant, sizes).tally.max_parts
 
 
-def count_worst_comparisons(way: Way, sizes: Sizes, *_: object) -> float:
-    case = cut_by_all if way.is_exact else never_covered
-    return _match(case, way, sizes).tally.comparisons
+def count_worst_comparisons(variant: Variant, sizes: Sizes, *_: object) -> float:
+    case = cut_by_all if variant.is_exact else never_covered
+    return _match(case, variant, sizes).tally.comparisons
 
 
-def count_mean_comparisons(way: Way, sizes: Sizes, scale: float, seed: int) -> float:
+def count_mean_comparisons(variant: Variant, sizes: Sizes, scale: float, seed: int) -> float:
     """Return the mean for random, possibly unbounded predicates, with about half the sides."""
     setting = Setting(sizes.d, sizes.m, sizes.n, unbounded=True)
     counts = []
-    for query, stream in (pairs := setting.pairs(max(FEWEST, round(PAIRS * scale)), seed=seed)):
-        ready = Ready(pairs.space, query, stream, way)
+    for query, stream in (pairs := setting.pairs(max(MIN_PAIRS, round(PAIRS * scale)), seed=seed)):
+        ready = Ready(pairs.space, query, stream, variant)
         ready.match()
         counts.append(ready.tally.comparisons)
     return mean(counts)
 
 
-def _match(case: Case, way: Way, sizes: Sizes) -> Ready:
+def _match(case: Case, variant: Variant, sizes: Sizes) -> Ready:
     space, query, stream = case(sizes)
-    ready = Ready(space, query, stream, way)
+    ready = Ready(space, query, stream, variant)
     ready.match()
     return ready
 
 
 def make_growth(
     name: str,
-    what: str,
+    subject: str,
     vary: str,
     values: tuple[int, ...],
     count: Count,
@@ -160,18 +160,22 @@ def make_growth(
     @contextmanager
     def prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
         sizes = Sizes(**{vary: size})
-        counts = {way.name: count(way, sizes, scale, seed) for way in bounds}
+        counts = {variant.name: count(variant, sizes, scale, seed) for variant in bounds}
+        # Bounds are drawn as lines of their own, unless they are far beyond what was counted.
         counts |= {
-            bound_of(way, unit): limit
-            for way, bound in bounds.items()
-            if (limit := bound(sizes)) <= MOST
+            bound_of(variant, unit): limit
+            for variant, bound in bounds.items()
+            if (limit := bound(sizes)) <= MAX_SHOWN_BOUND
         }
         yield Round(size, tuple(make_counted(name, number) for name, number in counts.items()))
 
-    within = (NeverAbove(f"{table}, {way.name}", way.name, bound_of(way, unit)) for way in bounds)
+    within = (
+        NeverAbove(f"{table}, {variant.name}", variant.name, bound_of(variant, unit))
+        for variant in bounds
+    )
     return Experiment(
         name=f"implication-growth-{name}",
-        title=f"Stream sharing: {unit.label}, {what}",
+        title=f"Stream sharing: {unit.label}, {subject}",
         sizes=values,
         size_label=LABELS[vary],
         unit=unit,
@@ -182,8 +186,8 @@ def make_growth(
     )
 
 
-def bound_of(way: Way, unit: Unit) -> str:
-    return "bound, EM" if unit is COMPARISONS and way.is_exact else f"bound, {way.name}"
+def bound_of(variant: Variant, unit: Unit) -> str:
+    return "bound, EM" if unit is COMPARISONS and variant.is_exact else f"bound, {variant.name}"
 
 
 STREAM_BOXES = (4, 7, 13, 25, 49)
@@ -198,7 +202,9 @@ GROWTH = (
         "m",
         (1, 2, 4, 8, 16),
         count_comparisons(covered_by_first),
-        tuple(Power(f"Table 3, best case, {way.name}", way.name, 1) for way in COMPARED),
+        tuple(
+            Power(f"Table 3, best case, {variant.name}", variant.name, 1) for variant in COMPARED
+        ),
     ),
     make_growth("average", "random predicates", "n", (5, 10, 20, 40), count_mean_comparisons),
     make_growth(
@@ -210,7 +216,7 @@ GROWTH = (
         (
             Power("Table 3, HSR+QC, power", HSR.name, 1),
             Power("Table 3, HCR, power", HCR.name, 1),
-            Power("polynomial in 3 dimensions", BFS.name, 4, says="ours"),
+            Power("polynomial in 3 dimensions", BFS.name, 4, claimant="ours"),
             *SAME,
         ),
     ),
@@ -243,7 +249,7 @@ GROWTH = (
         (
             Power("Table 4, EM-DFS, power", DFS.name, 1),
             Power("Table 4, EM-MIX, power", MIX.name, 1),
-            Power("polynomial in 3 dimensions", BFS.name, 3, says="ours"),
+            Power("polynomial in 3 dimensions", BFS.name, 3, claimant="ours"),
         ),
         unit=PARTS,
     ),

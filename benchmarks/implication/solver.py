@@ -74,7 +74,9 @@ class Z3:
         if isinstance(predicate, IsNull):
             return null
         value = z3.Real(predicate.column.name)
-        inside = z3.Or([z3.And(list(self._ends(value, one))) for one in predicate.values.intervals])
+        inside = z3.Or(
+            [z3.And(list(self._ends(value, interval))) for interval in predicate.values.intervals]
+        )
         return z3.And(z3.Not(null), inside) if self._nullable else inside
 
     def _ends(self, value: Any, side: Interval) -> Iterator[Any]:
@@ -86,7 +88,7 @@ class Z3:
 
 PREPARED, IMPLIES = "match_exact, on boxes", "headgate.implies, on predicates"
 CHECK, WHOLE = "z3, check() alone", "z3, building and check()"
-PAIRS, FEWEST = 200, 10
+PAIRS, MIN_PAIRS = 200, 10
 TIMES = 10  # that match_exact gets all pairs in a turn
 COMPARED_PAIRS = 20_000
 DRAWS = {1: 1, 2: 1, 3: 2, 4: 1, 6: 1}  # of 1,200 pairs of each kind, by dimensions
@@ -101,7 +103,9 @@ AGREED = "pairs on which all agree"
 def implies_verdicts(pairs: Pairs) -> Verdicts:
     from headgate.implication.decision import implies
 
-    return tuple(bool(implies(one, two, pairs.stream)) for one, two in pairs.as_predicates())
+    return tuple(
+        bool(implies(query, stream, pairs.stream)) for query, stream in pairs.as_predicates()
+    )
 
 
 class Solvers:
@@ -126,7 +130,7 @@ class Solvers:
 @contextmanager
 def _prepare_times(_: int, scale: float, seed: int) -> Iterator[Round]:
     require_z3()
-    pairs = Setting().pairs(max(FEWEST, round(PAIRS * scale)), seed=seed)
+    pairs = Setting().pairs(max(MIN_PAIRS, round(PAIRS * scale)), seed=seed)
     solvers = Solvers(pairs)
     solvers.prepare()
     truth = exact_verdicts(pairs)
@@ -136,6 +140,7 @@ def _prepare_times(_: int, scale: float, seed: int) -> Iterator[Round]:
             exact_verdicts(pairs)
 
     def check_and_prepare() -> Verdicts:
+        # z3 remembers what it was asked, so each check needs new solvers.
         answer = solvers.check()
         solvers.prepare()
         return answer
@@ -158,7 +163,7 @@ def _prepare_answers(size: int, scale: float, seed: int) -> Iterator[Round]:
     facts: dict[str, Fact] = {}
     contestants = []
     for kind, options in KINDS.items():
-        count = max(FEWEST, round(ALL_PAIRS * min(scale, 1)))
+        count = max(MIN_PAIRS, round(ALL_PAIRS * min(scale, 1)))
         draws = [
             Setting(size, 2, 20 if size > 1 else 4, **options).pairs(count, seed=100 * seed + draw)
             for draw in range(DRAWS[size])
@@ -171,8 +176,11 @@ def _make_comparison(
     kind: str, size: int, draws: list[Pairs], facts: dict[str, Fact]
 ) -> Contestant:
     """Return a contestant that counts covered pairs; its answer is what the ways disagree on."""
-    ways = (exact_verdicts, implies_verdicts, lambda pairs: Solvers(pairs).whole())
-    ours, whole, z3 = (tuple(verdict for pairs in draws for verdict in way(pairs)) for way in ways)
+    variants = (exact_verdicts, implies_verdicts, lambda pairs: Solvers(pairs).whole())
+    ours, whole, z3 = (
+        tuple(verdict for pairs in draws for verdict in variant(pairs)) for variant in variants
+    )
+    # The places at which they disagree, which must be none.
     apart = tuple(
         at
         for at, verdicts in enumerate(zip(ours, whole, z3, strict=True))
@@ -194,10 +202,10 @@ SOLVER = (
         repeats=5,
         against=(WHOLE,),
         claims=(
-            Faster("boxes against check() alone", PREPARED, CHECK, 100, says="goal"),
-            Faster("boxes against building and check()", PREPARED, WHOLE, 100, says="goal"),
-            Faster("predicates against building and check()", IMPLIES, WHOLE, 100, says="goal"),
-            Faster("predicates against check() alone", IMPLIES, CHECK, 100, says="goal"),
+            Faster("boxes against check() alone", PREPARED, CHECK, 100, claimant="goal"),
+            Faster("boxes against building and check()", PREPARED, WHOLE, 100, claimant="goal"),
+            Faster("predicates against building and check()", IMPLIES, WHOLE, 100, claimant="goal"),
+            Faster("predicates against check() alone", IMPLIES, CHECK, 100, claimant="goal"),
         ),
         clock=time.process_time,
     ),
@@ -210,7 +218,7 @@ SOLVER = (
         baseline="",
         prepare=_prepare_answers,
         repeats=1,
-        claims=(SameAnswers("the same answers as z3", AGREED, COMPARED_PAIRS, says="goal"),),
+        claims=(SameAnswers("the same answers as z3", AGREED, COMPARED_PAIRS, claimant="goal"),),
         look=Look(linear=True),
     ),
 )

@@ -30,14 +30,14 @@ from benchmarks.implication.contestants import (
     MIX_RSTAR,
     PER_PAIR,
     Tried,
-    Way,
+    Variant,
     exact_verdicts,
     make_compiled,
 )
 from benchmarks.implication.pairs import Setting
 
 PAIRS = 200
-FEWEST = 5
+MIN_PAIRS = 5
 TIMES = 5  # that kernels get all pairs in a turn
 
 
@@ -128,15 +128,15 @@ def strategy_claims(figure: str) -> tuple[Claim, ...]:
         Near(f"{figure}, depth first and mixed", DFS.name, MIX.name, 25),
         Order(f"{figure}, depth first without and with R*-tree", (DFS.name, DFS_RSTAR.name)),
         Order(f"{figure}, mixed without and with R*-tree", (MIX.name, MIX_RSTAR.name)),
-        Faster("depth first gains by our index", DFS_ARRAY.name, DFS.name, 1, says="wish"),
-        Faster("mixed gains by our index", MIX_ARRAY.name, MIX.name, 1, says="wish"),
+        Faster("depth first gains by our index", DFS_ARRAY.name, DFS.name, 1, claimant="wish"),
+        Faster("mixed gains by our index", MIX_ARRAY.name, MIX.name, 1, claimant="wish"),
         *goals(),
     )
 
 
 def goals() -> tuple[Claim, ...]:
     """Return what we ask of our own exact method: both are compiled."""
-    return (Faster("at most twice HCR's time", EXACT, COMPILED_HCR, 0.5, says="goal"),)
+    return (Faster("at most twice HCR's time", EXACT, COMPILED_HCR, 0.5, claimant="goal"),)
 
 
 def experiment(
@@ -144,17 +144,17 @@ def experiment(
     title: str,
     varied: Varied,
     setting: Setting,
-    ways: tuple[Way, ...],
+    variants: tuple[Variant, ...],
     claims: tuple[Claim, ...],
     *,
     pairs: int = PAIRS,
-    baseline: Way = HCR,
+    baseline: Variant = HCR,
 ) -> Experiment:
     @contextmanager
     def prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
-        given: dict[str, Any] = {varied.number: size}
-        chosen = replace(setting, **given)
-        yield make_round(size, chosen, ways, max(FEWEST, round(pairs * scale)), seed)
+        options: dict[str, Any] = {varied.number: size}
+        chosen = replace(setting, **options)
+        yield make_round(size, chosen, variants, max(MIN_PAIRS, round(pairs * scale)), seed)
 
     return Experiment(
         name=name,
@@ -170,26 +170,28 @@ def experiment(
     )
 
 
-def make_round(size: int, setting: Setting, ways: tuple[Way, ...], count: int, seed: int) -> Round:
+def make_round(
+    size: int, setting: Setting, variants: tuple[Variant, ...], count: int, seed: int
+) -> Round:
     """Return all ways, and both kernels, on the same pairs."""
     pairs = setting.pairs(count, seed=seed)
     truth = exact_verdicts(pairs)
     contestants: list[Contestant] = []
     facts: dict[str, Fact] = {f"at {size}, pairs that are covered": f"{sum(truth)} of {count}"}
     stored = []
-    for way in ways:
-        tried = Tried.of(pairs, way)
+    for variant in variants:
+        tried = Tried.of(pairs, variant)
         if tried.left_out:
-            facts[f"at {size}, {way.name} is left out"] = tried.left_out
+            facts[f"at {size}, {variant.name} is left out"] = tried.left_out
         else:
             contestants.append(tried.contestant(truth))
-        if way.is_exact and way.index is None:
-            stored.append(f"{way.name} {tried.most_parts:,}")
+        if variant.is_exact and variant.index is None:
+            stored.append(f"{variant.name} {tried.most_parts:,}")
     facts[f"at {size}, most parts stored at once"] = ", ".join(stored)
     return Round(size, (*contestants, *make_compiled(pairs, truth, TIMES)), lambda: facts)
 
 
-MATCHING = tuple(one for sweep in SWEEPS for one in sweep.experiments())
+MATCHING = tuple(experiment for sweep in SWEEPS for experiment in sweep.experiments())
 
 
 # Large stream predicates in 6 dimensions (Figure 15), and how they are matched in bounded memory.
@@ -198,26 +200,26 @@ MATCHING = tuple(one for sweep in SWEEPS for one in sweep.experiments())
 # is left out where it stores over a million parts, or takes too long.
 
 LARGE_PAIRS = 40
-WAYS = (HSR, HCR, BFS, DFS, MIX, DFS_ARRAY, MIX_ARRAY)
+VARIANTS = (HSR, HCR, BFS, DFS, MIX, DFS_ARRAY, MIX_ARRAY)
 SIZES = Varied("stream_boxes", "boxes in a stream predicate", (20, 50, 100, 200, 500))
 CLAIMS = (
     AtSizes(Faster("Figure 15, depth first much like HCR", DFS.name, HCR.name, 0.5), (20, 50)),
     AtSizes(Faster("Figure 15, mixed much like HCR", MIX.name, HCR.name, 0.5), (20, 50)),
     AtSizes(Faster("Figure 15, HCR before depth first", HCR.name, DFS.name, 3), (500,)),
-    Faster("at most twice HCR's time", EXACT, COMPILED_HCR, 0.5, says="goal"),
+    Faster("at most twice HCR's time", EXACT, COMPILED_HCR, 0.5, claimant="goal"),
 )
 
 LARGE = tuple(
     experiment(
         f"implication-large{ending}",
-        f"Stream sharing: large stream predicates, 6 dimensions{what}",
+        f"Stream sharing: large stream predicates, 6 dimensions{subject}",
         SIZES,
         setting,
-        WAYS,
+        VARIANTS,
         CLAIMS,
         pairs=LARGE_PAIRS,
     )
-    for ending, what, setting in (
+    for ending, subject, setting in (
         ("", "", Setting()),
         ("-unbounded", ", possibly unbounded", Setting(unbounded=True)),
     )

@@ -26,7 +26,7 @@ from headgate.sql import render_predicate
 MANY, FEW = 2_000, 500
 WHERE_MANY, WHERE_FEW, OR_FEW = "where, 2,000 boxes", "where, 500 boxes", "Spark SQL, 500 boxes"
 SQL_ROWS = 50_000  # of a million
-FEWEST = 200
+MIN_ROWS = 200
 TINY = 0.01  # the scale up to which there are few boxes, too
 INSIDE = 10  # percent of the rows
 
@@ -40,13 +40,13 @@ def _prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
         raise UsageError(f"this experiment runs on Spark; {error}") from None
     shrunk = min(1, scale / TINY)
     many, few = (Boxed(max(5, round(n * shrunk)), selectivity=INSIDE) for n in (MANY, FEW))
-    count = max(FEWEST, round(size * scale))
+    count = max(MIN_ROWS, round(size * scale))
     rows = with_numbers(many.rows(count, seed))
-    fewer = rows.slice(0, max(FEWEST // 2, round(SQL_ROWS * scale)))
+    fewer = rows.slice(0, max(MIN_ROWS // 2, round(SQL_ROWS * scale)))
     stream, large = many.predicate(seed)
     _, small = few.predicate(seed)
     spark = open_session("local[1]")
-    every, some = (spark.createDataFrame(one).repartition(1).cache() for one in (rows, fewer))
+    every, some = (spark.createDataFrame(table).repartition(1).cache() for table in (rows, fewer))
     filters = {
         WHERE_MANY: (every.transform(where(large, stream=stream)), large, rows),
         WHERE_FEW: (every.transform(where(small, stream=stream)), small, rows),
@@ -54,7 +54,7 @@ def _prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
     }
     try:
         yield Round(
-            count, tuple(_make_contestant(name, stream, *one) for name, one in filters.items())
+            count, tuple(_make_contestant(name, stream, *parts) for name, parts in filters.items())
         )
     finally:
         every.unpersist()
@@ -72,9 +72,9 @@ def _make_contestant(
     def answer() -> Answer:
         from headgate.implication.evaluation import Evaluator
 
-        kept = rows.filter(pa.array(Evaluator.of(predicate, stream).mask(rows)))
+        accepted = rows.filter(pa.array(Evaluator.of(predicate, stream).mask(rows)))
         row = frame.selectExpr("count(*)", "coalesce(sum(number), 0)").first()
-        return row[0] - kept.num_rows, row[1] - (pc.sum(kept.column("number")).as_py() or 0)
+        return row[0] - accepted.num_rows, row[1] - (pc.sum(accepted.column("number")).as_py() or 0)
 
     return Contestant(name, rows.num_rows, answer, run, note=f"{rows.num_rows:,} rows")
 
@@ -88,5 +88,5 @@ WHERE = Experiment(
     baseline=OR_FEW,
     prepare=_prepare,
     repeats=3,
-    claims=(Faster("more boxes in less time", WHERE_MANY, OR_FEW, 20, says="goal"),),
+    claims=(Faster("more boxes in less time", WHERE_MANY, OR_FEW, 20, claimant="goal"),),
 )

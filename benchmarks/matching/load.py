@@ -21,17 +21,18 @@ from headgate.sql import render_schema
 
 STATEMENTS = 1_000_000
 SAMPLE = 20_000
-FEWEST = 100
+MIN_STATEMENTS = 100
 READERS = "benchmarks.matching.readers"
 
 
 @contextmanager
 def prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
     """Prepare files of rules, and a process for each contestant."""
-    count = max(FEWEST, round(size * scale))
+    count = max(MIN_STATEMENTS, round(size * scale))
     sampled = min(count, SAMPLE)
     with TemporaryDirectory(prefix="headgate-bench-") as directory:
         schema, rules, sample = write_rules(Path(directory), count, sampled, seed)
+        # A process each: sqlglot can be compiled in one and plain in another.
         with (
             Process(READERS, "headgate_reads", schema, sample, rules) as headgate,
             Process(READERS, "sqlglot_parses", schema, sample, pure="sqlglot") as plain,

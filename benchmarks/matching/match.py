@@ -43,10 +43,10 @@ if TYPE_CHECKING:
 
 
 EVENTS = 10_000  # what Spark hands to Python at a time
-FEWEST = 800  # what the scan takes at a time of a million queries; fewer would be unfair to it
+MIN_EVENTS = 800  # what the scan takes at a time of a million queries; fewer would be unfair to it
 # pairs of an event and a query in a turn; with the second, the scan's last block is nearly full
 COUNTED, COMPARED = 5_000_000_000, 790_000_000
-MOST_SCANNED = 1_000_000  # queries that are scanned: objects, of which more would not fit
+MAX_SCANNED = 1_000_000  # queries that are scanned: objects, of which more would not fit
 EVERYTHING = 1 << 62
 MANY = 65_536  # events that are matched once, to see what memory that takes
 PER_EVENT = Unit("µs per event", "cost", 1e6)
@@ -163,7 +163,8 @@ def _auto(workload: Workload, count: int) -> tuple[Entrant, Mapping[str, Fact]]:
         f"{AUTO} at {count:,}, seconds to build from arrays": round(seconds, 3),
         f"{AUTO} at {count:,}, bytes a query": round(size / count),
     }
-    if workload.integers is not None and count <= MOST_SCANNED:
+    # Memory is traced on a larger batch, where the index is not too large itself.
+    if workload.integers is not None and count <= MAX_SCANNED:
         events = workload.integers[0].events(MANY, seed=1).table()
         megabytes = trace_megabytes(lambda: sum(m.total for m in index.match_chunks(events)))
         facts[f"{AUTO} at {count:,}, MB beside it for {MANY:,} events"] = megabytes
@@ -180,15 +181,17 @@ def _rivals(workload: Workload, count: int, scale: float) -> Iterator[Entrant]:
             counting = kind.from_encoded(workload.stream, workload.encoded())
             yield Entrant(name, round(COUNTED * scale), match_by_index(counting, workload.events))
         yield Entrant(NUMPY, round(COMPARED * scale), match_by_numpy(queries, events.dense()))
-    if count <= MOST_SCANNED:
+    # The scan holds queries as objects, so it is left out where there are too many.
+    if count <= MAX_SCANNED:
         objects = list(decode_queries(workload.encoded(), Schema((workload.stream,))))
         index = ScanIndex.build(workload.stream, objects)
         yield Entrant(SCAN, round(COMPARED * scale), match_by_index(index, workload.events))
 
 
 def _contestants(entrants: list[Entrant], queries: int, events: int) -> tuple[Contestant, ...]:
-    given = (min(events, max(FEWEST, entrant.pairs // queries)) for entrant in entrants)
-    return tuple(map(contestant, entrants, given))
+    # As many events as give each entrant about the pairs that it may take.
+    counts = (min(events, max(MIN_EVENTS, entrant.pairs // queries)) for entrant in entrants)
+    return tuple(map(contestant, entrants, counts))
 
 
 def contestant(entrant: Entrant, events: int) -> Contestant:
@@ -197,14 +200,14 @@ def contestant(entrant: Entrant, events: int) -> Contestant:
     return Contestant(
         entrant.name,
         events,
-        answer=lambda: summarise_matches(entrant.match(min(events, FEWEST))),
+        answer=lambda: summarise_matches(entrant.match(min(events, MIN_EVENTS))),
         run=lambda: count_matches(entrant.match(events)),
         note=f"{events:,} events",
     )
 
 
-def paper_experiment(name: str, what: str, **options: Any) -> Experiment:
-    title = f"7 conditions on 400 attributes, {what}, one thread"
+def paper_experiment(name: str, subject: str, **options: Any) -> Experiment:
+    title = f"7 conditions on 400 attributes, {subject}, one thread"
     return experiment(name, title, paper(**options), SIZES, (BY_STEPS, COUNTING, SCAN))
 
 
@@ -242,14 +245,15 @@ def prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
     changes = count // SHARE
     queries = generate_begen(count + changes, BegenSpec(extra=3), seed=seed)
     events = queries.events(EVENTS, seed=seed + 1).table()
-    small, one = queries.part(0, SHARE), queries.part(SHARE, SHARE + 1)
-    _update(_built(small, events), one, 1, events)  # compiles
-    anew = _built(queries.part(changes, count + changes), events)
+    small, single = queries.part(0, SHARE), queries.part(SHARE, SHARE + 1)
+    _update(_built(small, events), single, 1, events)  # compiles
+    rebuilt = _built(queries.part(changes, count + changes), events)
     updated = _built(queries.part(0, count), events)
+    # As many come as go, so that both indexes end with the same queries.
     seconds = _update(updated, queries.part(count, count + changes), changes, events)
     entrants = (
         Entrant("updated", EVERYTHING, match_by_index(updated, events)),
-        Entrant("built anew", EVERYTHING, match_by_index(anew, events, shift=changes)),
+        Entrant("built anew", EVERYTHING, match_by_index(rebuilt, events, shift=changes)),
     )
     fact = f"seconds for {changes:,} inserts and {changes:,} deletes, at {count:,}"
     contestants = tuple(contestant(entrant, EVENTS) for entrant in entrants)

@@ -22,14 +22,14 @@ from benchmarks.workloads import Conjunctions
 from benchmarks.workloads.integer_events import ABSENT, Numbers, Offsets
 from headgate.matching import Index
 
-FoundRows = tuple[Offsets, npt.NDArray[Any]]  # as in `Matches`; valid until the next
-Matcher = Callable[[int], Iterator[FoundRows]]
+MatchedRows = tuple[Offsets, npt.NDArray[Any]]  # as in `Matches`; valid until the next
+Matcher = Callable[[int], Iterator[MatchedRows]]
 
 
 def match_by_index(index: Index, events: pa.Table, shift: int = 0) -> Matcher:
     """Match by an index under the protocol; the query at position p has the number p + shift."""
 
-    def match(count: int) -> Iterator[FoundRows]:
+    def match(count: int) -> Iterator[MatchedRows]:
         for chunk in index.match_chunks(events.slice(0, count)):
             yield chunk.offsets, chunk.positions + shift if shift else chunk.positions
 
@@ -41,6 +41,8 @@ def match_by_numpy(queries: Conjunctions, events: Numbers) -> Matcher:
 
     A loop over the queries, and columns of events, took half as long again.
     """
+    # Predicates by attribute: those of attribute k are from first[k] up to first[k + 1], and
+    # `query` has their owners.
     order = np.argsort(queries.attribute, kind="stable")
     attributes = np.arange(len(queries.stream.attributes) + 1)
     first = np.searchsorted(queries.attribute[order], attributes).tolist()
@@ -48,12 +50,13 @@ def match_by_numpy(queries: Conjunctions, events: Numbers) -> Matcher:
     query = np.repeat(np.arange(len(queries)), needed)[order]
     low, high = queries.low[order], queries.high[order]
 
-    def match(count: int) -> Iterator[FoundRows]:
+    def match(count: int) -> Iterator[MatchedRows]:
         for event in events[:count]:
             accepted = [np.empty(0, np.int64)]
             for attribute in np.flatnonzero(event != ABSENT).tolist():
                 part, value = slice(first[attribute], first[attribute + 1]), event[attribute]
                 accepted.append(query[part][(low[part] <= value) & (value <= high[part])])
+            # A query matches where as many of its predicates hold as it has.
             counts = np.bincount(np.concatenate(accepted), minlength=len(needed))
             matches = np.flatnonzero(counts == needed)
             yield np.array([0, len(matches)]), matches
@@ -61,7 +64,7 @@ def match_by_numpy(queries: Conjunctions, events: Numbers) -> Matcher:
     return match
 
 
-def summarise_matches(chunks: Iterable[FoundRows]) -> Answer:
+def summarise_matches(chunks: Iterable[MatchedRows]) -> Answer:
     """Return how many queries each event satisfies, and a sum over which."""
     sums: list[object] = []
     for offsets, positions in chunks:
@@ -71,6 +74,6 @@ def summarise_matches(chunks: Iterable[FoundRows]) -> Answer:
     return tuple(sums)
 
 
-def count_matches(chunks: Iterable[FoundRows]) -> int:
+def count_matches(chunks: Iterable[MatchedRows]) -> int:
     """Return the number of matches."""
     return sum(len(positions) for _, positions in chunks)

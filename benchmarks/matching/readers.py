@@ -23,11 +23,11 @@ from headgate.sql.fast_path import FastPath
 
 def headgate_reads(schema: str, sample: str, rules: str) -> Commands:
     """Return commands that read the whole file with Headgate."""
-    kept: list[QuerySet] = []
+    query_sets: list[QuerySet] = []
 
     def run() -> int:
-        kept.append(read_queries(schema, rules, strict=True))
-        return len(kept[0])
+        query_sets.append(read_queries(schema, rules, strict=True))
+        return len(query_sets[0])
 
     def answer() -> list[str]:
         return [
@@ -42,7 +42,7 @@ def headgate_reads(schema: str, sample: str, rules: str) -> Commands:
     return {
         "run": run,
         "answer": answer,
-        "reset": kept.clear,
+        "reset": query_sets.clear,
         "fast_percent": fast_percent,
         "peak": peak_megabytes,
     }

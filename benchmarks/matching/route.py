@@ -29,7 +29,7 @@ else:
     Array = pa.Array  # Spark evaluates the hints of its UDFs
 
 EVENTS = {100: 200_000, 1_000: 100_000, 10_000: 60_000}
-FEWEST = 50
+MIN_EVENTS = 50
 CROSSINGS = 3
 
 
@@ -38,10 +38,11 @@ def prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
     """Prepare `size` rules; the scale shrinks the number of events."""
     rules = generate_boxes(size, matching=MATCHING, seed=seed)
     events = with_numbers(
-        generate_box_events(max(FEWEST, round(EVENTS[size] * scale)), seed=seed + 1)
+        generate_box_events(max(MIN_EVENTS, round(EVENTS[size] * scale)), seed=seed + 1)
     )
     pairs = size * events.num_rows
     with _session() as spark, range_join(rules, events.drop_columns("number")) as joined:
+        # One partition, in memory before the clock starts.
         frame = spark.createDataFrame(events).repartition(1).cache()
         frame.count()
         on_spark = {
@@ -116,6 +117,7 @@ def _time_crossing(frame: Any, size: int) -> Mapping[str, Fact]:
         started = time.perf_counter()
         crossed.write.format("noop").mode("overwrite").save()
         seconds.append(time.perf_counter() - started)
+    # The first crossing starts the Python worker and does not count.
     return {f"seconds to Python and back, at {size:,}": round(statistics.median(seconds[1:]), 3)}
 
 

@@ -20,7 +20,7 @@ from headgate.errors import UsageError
 from headgate.matching import ScanIndex
 
 EVENTS = 20_000
-FEWEST = 50
+MIN_EVENTS = 50
 MATCHING = 0.001
 
 Numbers = npt.NDArray[np.int64]
@@ -31,7 +31,7 @@ Pairs = tuple[Numbers, Numbers]  # the number of the event and of the rule
 def prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
     """Prepare `size` rules; the scale shrinks the number of events."""
     rules = generate_boxes(size, matching=MATCHING, seed=seed)
-    events = generate_box_events(max(FEWEST, round(EVENTS * scale)), seed=seed + 1)
+    events = generate_box_events(max(MIN_EVENTS, round(EVENTS * scale)), seed=seed + 1)
     with range_join(rules, events) as joined:
         runs = {
             "Headgate scan": scan_index(rules, events),
@@ -49,6 +49,7 @@ def _contestant(name: str, work: int, run: Callable[[], Pairs]) -> Contestant:
 def checksum(pairs: Pairs) -> Answer:
     """Return how many pairs, and a sum that depends on every one of them but not on their order."""
     events, rules = (numbers.astype(np.uint64) for numbers in pairs)
+    # Odd constants mix both numbers, so that other pairs hardly give the same sum.
     mixed = (events * np.uint64(0x9E3779B97F4A7C15)) ^ (rules * np.uint64(0xC2B2AE3D27D4EB4F))
     mixed ^= mixed >> np.uint64(29)
     return len(events), int((mixed * np.uint64(0xBF58476D1CE4E5B9)).sum(dtype=np.uint64))
@@ -73,6 +74,7 @@ def numpy_loop(rules: Boxes, events: pa.Table) -> Callable[[], Pairs]:
     def run() -> Pairs:
         pairs = []
         for ranges in bounds:
+            # One mask over all events for each rule.
             match = np.ones(events.num_rows, np.bool_)
             for attribute, low, high in ranges:
                 x = columns[attribute]
@@ -117,6 +119,7 @@ def _connection() -> Iterator[Any]:
 
 def table_of(rules: Boxes) -> pa.Table:
     """Return the least and the greatest value that a rule accepts, by attribute."""
+    # An attribute without a range gets one that holds every value.
     least, most = np.iinfo(np.int32).min, np.iinfo(np.int32).max
     low = np.full((len(rules), len(rules.stream.attributes)), least, np.float64)
     high = np.full_like(low, most)

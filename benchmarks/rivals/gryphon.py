@@ -43,10 +43,10 @@ class GryphonIndex(StaticIndex):
         packed = Packed.of(tree, low, high, atom)
         tail = np.stack([column, low, high, atom], axis=1)[tree.tail].astype(np.int32)
         exact = (entries.interval, entries.low, entries.high)
-        room = make_empty_codes(entries), np.empty(len(tree.groups), np.int64)
+        scratch = make_empty_codes(entries), np.empty(len(tree.groups), np.int64)
         return Layout(
             (*packed, tail, *exact),
-            partial(walk_predicates, packed, tail, exact, room, len(entries)),
+            partial(walk_predicates, packed, tail, exact, scratch, len(entries)),
         )
 
 
@@ -90,8 +90,8 @@ class AdvancedGryphonIndex(StaticIndex):
         tail = np.stack([column, low, high], axis=1)[tree.tail].astype(np.int32)
         arrangement = arrange_intervals(tree.edges, low[tree.label], high[tree.label])
         narrow = entries.list_intervals(entries.narrow)
-        room = make_empty_codes(entries), np.empty(len(tree.groups), np.int64)
+        scratch = make_empty_codes(entries), np.empty(len(tree.groups), np.int64)
         return Layout(
             (*packed, tail, *arrangement, *narrow),
-            partial(walk_intervals, packed, tail, arrangement, narrow, room),
+            partial(walk_intervals, packed, tail, arrangement, narrow, scratch),
         )

@@ -114,12 +114,12 @@ def make_clusters(entries: Entries) -> tuple[Clusters, Numbers]:
     """
     access, count = choose_access(entries), entries.values
     values = entries.base[entries.column] + entries.hull[0]
-    one, other = (
+    first, second = (
         np.where(places >= 0, values[entries.atom[places]], -1) if len(places) else places
         for places in access
     )
-    pair = np.minimum(one, other) * count + np.maximum(one, other)
-    keys = np.where(other >= 0, pair, np.where(one >= 0, one - count, -count - 1))
+    pair = np.minimum(first, second) * count + np.maximum(first, second)
+    keys = np.where(second >= 0, pair, np.where(first >= 0, first - count, -count - 1))
     known, member = np.unique(np.append(keys, -count - 1), return_inverse=True)
     left = np.ones(len(entries.atom), np.bool_)
     for places in access:
@@ -180,13 +180,19 @@ class PropagationIndex(StaticIndex):
         narrow = entries.list_intervals(entries.narrow)
         every = entries.list_intervals(np.ones(len(entries.atom), np.bool_))
         columns = len(entries.greatest)
-        room = tuple(np.zeros(columns, np.int32) for _ in range(2))
+        extremes = tuple(np.zeros(columns, np.int32) for _ in range(2))
         first = np.zeros(columns, np.int64)
-        kept = np.empty(max(1, int(np.diff(clusters.start).max(initial=0))), np.int64)
+        passing = np.empty(max(1, int(np.diff(clusters.start).max(initial=0))), np.int64)
         return Layout(
             (*clusters, *keys, *narrow, *every),
             partial(
-                look_up_events, keys, clusters, narrow, every, entries.base, (*room, first, kept)
+                look_up_events,
+                keys,
+                clusters,
+                narrow,
+                every,
+                entries.base,
+                (*extremes, first, passing),
             ),
         )
 

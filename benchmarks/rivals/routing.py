@@ -28,7 +28,7 @@ from headgate.matching.asc.bitmaps import Bitmaps
 from headgate.matching.asc.order import find_used_constructs
 from headgate.matching.encoding.event_columns import EventColumns
 from headgate.matching.matches import Matches, RowMatches, concatenate_matches, to_events
-from headgate.matching.scan_fallback import try_conjunctions
+from headgate.matching.scan import try_conjunctions
 from headgate.predicate import collect_columns
 from headgate.queries import Query
 from headgate.schema import Stream

@@ -207,7 +207,11 @@ class StaticIndex(BaseIndex):
         """Return the queries as they are now, laid out for matching."""
         if self._built is None:
             schema = Schema((self.stream,))
-            parts = [(at, part) for at, kept in self._conjunctions.items() for part in kept]
+            parts = [
+                (at, part)
+                for at, conjunctions in self._conjunctions.items()
+                for part in conjunctions
+            ]
             encoded, owner = self._encoded, np.arange(len(self._ids))
             if encoded is None:
                 source = (Source(self.stream, self.stream.name),)

@@ -40,7 +40,7 @@ class Tree(NamedTuple):
     label: Any
     child: Any
     ahead: Any
-    rest: Any
+    tail_start: Any
     tail: Any
 
 
@@ -57,10 +57,10 @@ def build_tree(entries: Entries, label: Numbers, column: Numbers) -> Tree:
     first, count = 0, 1  # the nodes of a level are numbered from `first`
     inside, node = np.arange(len(entries)), np.zeros(len(entries), np.int64)
     while len(inside):
-        done = at[inside] == stop[inside]
-        ended_at.append(node[done])
-        ended.append(inside[done])
-        inside, node = inside[~done], node[~done]
+        is_done = at[inside] == stop[inside]
+        ended_at.append(node[is_done])
+        ended.append(inside[is_done])
+        inside, node = inside[~is_done], node[~is_done]
         taken = path[at[inside]]
         at[inside] += 1
         keys, member, sizes = np.unique(
@@ -82,13 +82,13 @@ def build_tree(entries: Entries, label: Numbers, column: Numbers) -> Tree:
     last = np.argsort(_concatenate(ended_at), kind="stable")
     lone, entry = child < 0, np.where(child < 0, -1 - child, 0)
     lengths = np.where(lone, (stop - at)[entry], 0)
-    rest = np.concatenate(([0], np.cumsum(lengths)))
+    tail_start = np.concatenate(([0], np.cumsum(lengths)))
     tail = path[expand_ranges(at[entry[lone]], stop[entry[lone]])]
     groups, ends = (
         _count_starts(at, first + count) for at in (parent[heads], _concatenate(ended_at))
     )
     ahead = np.full(len(child), len(entries.greatest), np.int32)
-    ahead[lengths > 0] = column[tail[rest[:-1][lengths > 0]]]
+    ahead[lengths > 0] = column[tail[tail_start[:-1][lengths > 0]]]
     single = (np.diff(groups) == 1) & (np.diff(ends) == 0)
     on = np.flatnonzero(~lone)[single[child[~lone]]]
     ahead[on] = about[heads[groups[child[on]]]]
@@ -101,7 +101,7 @@ def build_tree(entries: Entries, label: Numbers, column: Numbers) -> Tree:
         label=_concatenate(labels),
         child=child,
         ahead=ahead,
-        rest=rest,
+        tail_start=tail_start,
         tail=tail,
     )
 
@@ -121,11 +121,11 @@ class Packed(NamedTuple):
     @classmethod
     def of(cls, tree: Tree, *predicate: npt.NDArray[Any]) -> Packed:
         """Return the tree with an array by label for each further number of an edge."""
-        given = (part[tree.label] for part in predicate)
+        further = (part[tree.label] for part in predicate)
         return cls(
             _rows(tree.groups, tree.ends),
             _rows(tree.column, tree.edges),
-            _rows(tree.child, tree.ahead, tree.rest, *given),
+            _rows(tree.child, tree.ahead, tree.tail_start, *further),
             tree.ended,
         )
 

@@ -48,6 +48,7 @@ def _prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
         orders = count(1)
 
         def run() -> float:
+            # The order follows from the turn, and is the same for all contestants.
             order = np.random.default_rng([seed, next(orders)]).permutation(len(work.queries))
             return compute_costs(plan([work.queries[i] for i in order]))[0]
 
@@ -94,19 +95,19 @@ TIMES = Unit("times the least cost", "cost", 1.0, counted=True)
 
 
 @cache
-def least(queries: int, seed: int) -> float:
+def compute_least_cost(queries: int, seed: int) -> float:
     work = workload(SMALL, queries, seed=seed)
     planner = plan_queries(work, WIDEN)
     best = compute_optimum(work.network, list(planner.published.values()), work.queries)
-    return best - _fix_orders(planner)
+    return best - _compute_fixed_cost(planner)
 
 
-def above_fixed(planner: Planner) -> float:
+def compute_variable_cost(planner: Planner) -> float:
     traffic, read = compute_costs(planner)
-    return traffic + planner.load_cost * read - _fix_orders(planner)
+    return traffic + planner.load_cost * read - _compute_fixed_cost(planner)
 
 
-def _fix_orders(planner: Planner) -> float:
+def _compute_fixed_cost(planner: Planner) -> float:
     """Return what the links of thin peers carry, whatever the plan."""
     links = zip(planner.network.links, planner.routes.used, strict=True)
     nodes = planner.network.nodes
@@ -122,8 +123,10 @@ def _prepare_distance(size: int, scale: float, seed: int) -> Iterator[Round]:  #
             number = next(seeds)
             work = workload(SMALL, size, seed=number)
             planner = plan_queries(work, WIDEN if name == REARRANGED else name)
-            reached = above_fixed(rearrange_plan(planner) if name == REARRANGED else planner)
-            return reached / least(size, number)
+            reached = compute_variable_cost(
+                rearrange_plan(planner) if name == REARRANGED else planner
+            )
+            return reached / compute_least_cost(size, number)
 
         return Contestant(name, 1, answer=lambda: (size,), run=run)
 

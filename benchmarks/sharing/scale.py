@@ -31,6 +31,7 @@ def _prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
         interests = 1 if per == 1 else max(1, queries // per)
         work = generate_networked_queries(nodes, queries, interests=interests, seed=seed)
         planner = make_planner(work, WIDEN)
+        # Off the clock: all but the last, on which the time is taken.
         _register(planner, work, 0, queries - last)
         contestants.append(_make_registering(name, planner, work, last))
         contestants.append(_make_leaving(LEAVE[per], planner, work, last))

@@ -33,9 +33,9 @@ BY_NAME: dict[str, tuple[Strategy, Method]] = {
 }
 RATE = 1_000.0  # rows a second
 NODES = 50
-KEPT = 8  # workloads
+CACHED_WORKLOADS = 8
 
-workload = lru_cache(KEPT)(generate_networked_queries)
+workload = lru_cache(CACHED_WORKLOADS)(generate_networked_queries)
 
 
 def make_planner(work: NetworkedQueries, name: str) -> Planner:
@@ -60,7 +60,7 @@ HALF = PartOf("half of what filtering moves", WIDEN, FILTER, 0.5)
 OVERLAP = 0.5
 SEEDS = 5
 MOVED = Unit("MB per second and hop", "cost", 1e-6, counted=True)
-MOST_BY_HCR = 200  # queries, as relaxing by HCR is slow
+MAX_QUERIES_BY_HCR = 200  # queries, as relaxing by HCR is slow
 
 Make = Callable[[int, float, int], NetworkedQueries]  # by size, scale and seed
 
@@ -69,6 +69,7 @@ def prepare_round(make: Make) -> Prepare:
     @contextmanager
     def prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
         def contestant(name: str) -> Contestant:
+            # Each contestant counts its own turns, so that in one repeat all get the same network.
             seeds = count(seed)
 
             def run() -> float:
@@ -77,7 +78,7 @@ def prepare_round(make: Make) -> Prepare:
             queries = len(make(size, scale, seed).queries)
             return Contestant(name, 1, answer=lambda: (queries,), run=run)
 
-        slow = len(make(size, scale, seed).queries) > MOST_BY_HCR
+        slow = len(make(size, scale, seed).queries) > MAX_QUERIES_BY_HCR
         yield Round(size, tuple(contestant(name) for name in BY_NAME if not slow or name != HCR))
 
     return prepare

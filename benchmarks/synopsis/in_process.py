@@ -55,13 +55,14 @@ def _contestant(
 ) -> Contestant:
     """Return a contestant of about so many tuples a turn; the first ones are its answer."""
     push = make()
+    # Two streams, each pushed `times` times, make about as many tuples as the turn should have.
     rows = min(tables["S"].num_rows, tuples // 2)
-    mine = {stream: table.slice(0, rows) for stream, table in tables.items()}
+    pushed = {stream: table.slice(0, rows) for stream, table in tables.items()}
     times = max(1, tuples // (2 * rows))
 
     def run() -> None:
         for _ in range(times):
-            for stream, table in mine.items():
+            for stream, table in pushed.items():
                 push(stream, table)
 
     def answer() -> Answer:
@@ -89,8 +90,9 @@ def _by_hand() -> Push:
 
     def push(stream: str, table: pa.Table) -> dict[int, int]:
         values = table.column(0).to_numpy()
-        kept = values[(values >= LOW) & (values <= HIGH)]
-        new = np.bincount(kept, minlength=HIGH + 1)
+        # Only A and D from 11 to 19 can meet; new rows meet all earlier ones of the other stream.
+        joined = values[(values >= LOW) & (values <= HIGH)]
+        new = np.bincount(joined, minlength=HIGH + 1)
         results = new * counts["T" if stream == "S" else "S"]
         counts[stream] += new
         return {int(value): int(results[value]) for value in np.flatnonzero(results)}
@@ -99,19 +101,20 @@ def _by_hand() -> Push:
 
 
 def _row_by_row() -> Push:
-    from headgate.stateful.analysis.synopses.reference import ReferenceQuery
+    from benchmarks.synopsis.reference import ReferenceQuery
 
     run = ReferenceQuery(CASES[0].query())
-    given: dict[int, int] = {}
+    before: dict[int, int] = {}
 
     def push(stream: str, table: pa.Table) -> dict[int, int]:
-        nonlocal given
+        nonlocal before
         for row in table.to_pylist():
             run.push(stream, row)
         answer: Any = run.answer()
         now: dict[int, int] = {key[0]: times for key, times in answer.items()}
-        new = {a: now[a] - given.get(a, 0) for a in sorted(now) if now[a] != given.get(a, 0)}
-        given = now
+        # The reference answers with all rows so far; new is what exceeds the last answer.
+        new = {a: now[a] - before.get(a, 0) for a in sorted(now) if now[a] != before.get(a, 0)}
+        before = now
         return new
 
     return push

@@ -24,7 +24,7 @@ from headgate.errors import HeadgateError, UsageError
 
 # A streaming query that takes a batch whenever it is told to, and waits between them.
 
-LOOK = 0.5  # seconds after which to look whether it still lives
+POLL_SECONDS = 0.5  # seconds after which to look whether it still lives
 
 
 def nowhere(rows: Any) -> None:
@@ -37,7 +37,7 @@ class Paced:
 
     def __init__(self, frame: Any, take: Callable[[Any], object] = nowhere) -> None:
         self._take = take
-        self._open, self._here = Semaphore(0), Semaphore(0)
+        self._open, self._waiting = Semaphore(0), Semaphore(0)
         self._ends = False
         self.batches = 0
         self.checkpoint = Path(tempfile.mkdtemp(prefix="headgate-bench-"))
@@ -46,7 +46,8 @@ class Paced:
         self._wait(float("inf"))
 
     def _batch(self, rows: Any, _: int) -> None:
-        self._here.release()
+        # Called by Spark's thread: says that it has come here, and waits until it may go on.
+        self._waiting.release()
         self._open.acquire()
         if not self._ends:
             self._take(rows)
@@ -62,7 +63,8 @@ class Paced:
         return True
 
     def _wait(self, until: float) -> bool:
-        while not self._here.acquire(timeout=LOOK):
+        # A query that has failed would never come, so it is looked at now and then.
+        while not self._waiting.acquire(timeout=POLL_SECONDS):
             if self._query.exception() is not None:
                 raise HeadgateError(f"a streaming query ended: {self._query.exception()}")
             if time.monotonic() > until:
@@ -84,6 +86,7 @@ class Paced:
         traceback: TracebackType | None,
     ) -> None:
         self._ends = True
+        # Lets any batch pass that still waits; `_ends` makes it do nothing.
         self._open.release(1_000)
         self._query.stop()
         shutil.rmtree(self.checkpoint, ignore_errors=True)
@@ -134,6 +137,7 @@ def theirs(spark: Any, case: Case, rows: int, seed: int) -> Any:
     apart = spark.newSession()
     apart.conf.set(PARTITIONS, spark.sparkContext.defaultParallelism if case.has_equality else 1)
     s, t = (source(apart, case, name, rows, seed) for name in "ST")
+    # Spark joins two streams by an equality only, so a constant key stands in for one.
     key = "TRUE" if case.has_equality else "key_S = key_T"
     joined = s.join(t, F.expr(f"{key} AND {case.where}"))
     results = joined.selectExpr(*(case.joined or case.outputs).split(", "))
@@ -156,14 +160,15 @@ def differences(spark: Any, case: Case, side: str, seed: int) -> Answer:
     for name in "ST":
         numbers = spark.range(CHECKED * CHECKED_ROWS).toDF("value")
         numbers.selectExpr(*case.columns(name, seed)).createOrReplaceTempView(name)
-    right = Counter(map(tuple, spark.sql(case.select).collect()))
+    expected = Counter(map(tuple, spark.sql(case.select).collect()))
     if side == THEIRS and case.group:
         columns = case.joined.split(", ")
         spark.createDataFrame(rows, columns).createOrReplaceTempView("joined")
         rows = spark.sql(case.of_joined).collect()
     elif case.group:
+        # A group comes again with each change; its last row is its answer.
         groups = len(case.group.split(", "))
         rows = list({tuple(row)[:groups]: row for row in rows}.values())
-    given = Counter(map(tuple, rows))
-    assert right, f"nothing to compare for {case.name}"
-    return (right - given).total(), (given - right).total()
+    actual = Counter(map(tuple, rows))
+    assert expected, f"nothing to compare for {case.name}"
+    return (expected - actual).total(), (actual - expected).total()

@@ -47,7 +47,7 @@ def traces(scale: float, seed: int) -> Mapping[tuple[str, str], Trace]:
     """Return all queries on both sides."""
     with session() as spark, ThreadPoolExecutor(AT_ONCE) as pool:
         runs = list(product(CASES, SIDES))
-        traced = pool.map(lambda one: trace(spark, one[0], one[1], marks(scale), seed), runs)
+        traced = pool.map(lambda run: trace(spark, run[0], run[1], marks(scale), seed), runs)
         return {(case.name, side): each for (case, side), each in zip(runs, traced, strict=True)}
 
 
@@ -66,6 +66,7 @@ def _ours(spark: Any, case: Case, live: Paced) -> State:
 
     reader = spark.read.format("statestore").option("stateVarName", "parts")
     stored = reader.option("batchId", live.batches - 1).load(str(live.checkpoint))
+    # The state is stored in numbered parts, which are joined in their order.
     parts = {row.user_map_key.number: row.user_map_value.content for row in stored.collect()}
     state = b"".join(bytes(parts[number]) for number in sorted(parts))
     run = RunningQuery(case.query())

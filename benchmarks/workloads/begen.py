@@ -73,7 +73,7 @@ EXPRESSIVENESS: dict[Level, tuple[int, ...]] = {  # what may stand beside `=`
     "medium": (*RANGES, IN),
     "high": (*RANGES, IN, UNEQUAL, NOT_IN),
 }
-MOST = 0.5  # the greatest matching probability, as in Table III
+MAX_MATCHING = 0.5  # the greatest matching probability, as in Table III
 CHUNK = 1 << 18  # queries that are derived at a time, so that memory goes to the result
 SAMPLED_QUERIES, SAMPLED_EVENTS = 4_000, 1_000  # a chance of 1 in 10,000 shows 400 times
 
@@ -155,8 +155,10 @@ def generate_begen(count: int, spec: BegenSpec = PAPER, *, seed: int) -> Conjunc
 
 def check(shape: Shape, space: Space, matching: float) -> None:
     """Refuse what cannot be."""
-    if not 0 < matching <= MOST:
-        raise UsageError(f"a matching probability of {matching}; it must be above 0, up to {MOST}")
+    if not 0 < matching <= MAX_MATCHING:
+        raise UsageError(
+            f"a matching probability of {matching}; it must be above 0, up to {MAX_MATCHING}"
+        )
     if not 1 <= shape.fewest <= shape.predicates <= shape.base:
         raise UsageError(
             f"{shape.fewest} to {shape.predicates} predicates of {shape.base} attributes; the "
@@ -220,18 +222,18 @@ class Generator:
 
     def derive_queries(self, bases: Bases, origin: npt.NDArray[np.int64]) -> Derived:
         """Return a query from each of these base expressions."""
-        keep = self.kept(len(origin))
+        keep = self.draw_kept(len(origin))
         attribute, value = bases.attribute[origin][keep], bases.value[origin][keep]
         return derive(keep.sum(axis=1), attribute, value, self.rules, self.random)
 
-    def kept(self, count: int) -> npt.NDArray[np.bool_]:
+    def draw_kept(self, count: int) -> npt.NDArray[np.bool_]:
         """Return which predicates of its base expression each query keeps."""
         chance = self.random.random((count, self.shape.base), np.float32)
-        kept = chance < self.shape.predicates / self.shape.base
-        few = np.flatnonzero(kept.sum(axis=1) < self.shape.fewest)
+        is_kept = chance < self.shape.predicates / self.shape.base
+        few = np.flatnonzero(is_kept.sum(axis=1) < self.shape.fewest)
         likeliest = np.argsort(chance[few], axis=1)[:, : self.shape.fewest]
-        kept[few[:, None], likeliest] = True
-        return kept
+        is_kept[few[:, None], likeliest] = True
+        return is_kept
 
 
 def _hits(query: Conjunctions, columns: Numbers) -> int:
@@ -338,6 +340,6 @@ class _OfNames(Generator):
         value = np.empty_like(attribute)
         for row, name in enumerate(chosen.tolist()):
             first, last = self.names.offsets[name : name + 2].tolist()
-            kept = np.sort(self.random.permutation(last - first)[: self.shape.base]) + first
-            attribute[row], value[row] = self.names.attribute[kept], self.names.value[kept]
+            drawn = np.sort(self.random.permutation(last - first)[: self.shape.base]) + first
+            attribute[row], value[row] = self.names.attribute[drawn], self.names.value[drawn]
         return Bases(attribute, value)

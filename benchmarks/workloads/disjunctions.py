@@ -86,8 +86,8 @@ def generate_disjunctions(count: int, spec: DisjunctionSpec, *, seed: int) -> tu
                 yield Within(columns[k], ValueSet.of(ends))
 
     return tuple(
-        disjunction(conjunction(sides((one, box))) for box in range(spec.boxes))
-        for one in range(count)
+        disjunction(conjunction(sides((number, box))) for box in range(spec.boxes))
+        for number in range(count)
     )
 
 

@@ -225,22 +225,22 @@ class _Clause:
         self.free = sorted(attributes, key=lambda _: dice.fraction())
 
     def written(self, probability: float, long_lists: float) -> str:
-        given: list[Draw] = [self.dice.one_of(_GIVEN) for _ in range(self.dice.whole(0, 3))]
+        draws: list[Draw] = [self.dice.one_of(_DRAWS) for _ in range(self.dice.whole(0, 3))]
         if self.dice.chance(long_lists):
-            given.insert(0, _long_list)
-        root = self.text(self.around(given, probability), False)
+            draws.insert(0, _long_list)
+        root = self.text(self.around(draws, probability), False)
         return root[1:-1] if root.startswith("(") else root
 
-    def around(self, given: list[Draw], probability: float) -> Leaf | Group:
+    def around(self, draws: list[Draw], probability: float) -> Leaf | Group:
         """Return a tree of this probability that has the given leaves, whatever theirs may be."""
-        if not given:
+        if not draws:
             return self.dice.one_of(_SHAPES)(self, probability)
-        leaf, own = given[0](self)
+        leaf, own = draws[0](self)
         if abs(own / probability - 1) < CLOSE:  # too little would be left for the others
-            return self.around(given[1:], probability)
+            return self.around(draws[1:], probability)
         is_and = own > probability
-        rest = probability / own if is_and else 1 - (1 - probability) / (1 - own)
-        return Group(is_and, (leaf, self.around(given[1:], rest)))
+        remaining = probability / own if is_and else 1 - (1 - probability) / (1 - own)
+        return Group(is_and, (leaf, self.around(draws[1:], remaining)))
 
     def text(self, node: Leaf | Group, opposite: bool) -> str:
         """Return the node or its opposite; a group in parentheses, now and then under NOT."""
@@ -401,5 +401,5 @@ def _comparison(clause: _Clause) -> tuple[Leaf, float]:
     return _pair(left.name, clause.dice.one_of(("<", "<=", ">=", ">")), right.name), both / 2
 
 
-_GIVEN: tuple[Draw, ...] = (_null, _few, _like, _comparison)
+_DRAWS: tuple[Draw, ...] = (_null, _few, _like, _comparison)
 _SHAPES = repeat_by_weight({_all: 3, _any: 1, _two_levels(True): 3, _two_levels(False): 3})

@@ -39,7 +39,7 @@ from headgate.sql import WhereReader
 DOMAIN = 10_000  # values of an integer
 INTEGERS = 6
 SIDE = 0.1  # of the domain
-LEAST, MOST = 0.02, 0.81  # overlap
+MIN_OVERLAP, MAX_OVERLAP = 0.02, 0.81  # overlap
 SOURCE = "source"
 REWIRED = 0.2
 
@@ -79,8 +79,8 @@ def generate_networked_queries(
     >>> len(found.network.super_peers), len(found.queries)
     (50, 500)
     """
-    if not LEAST <= overlap <= MOST:
-        raise UsageError(f"an overlap of {overlap}; from {LEAST} to {MOST}")
+    if not MIN_OVERLAP <= overlap <= MAX_OVERLAP:
+        raise UsageError(f"an overlap of {overlap}; from {MIN_OVERLAP} to {MAX_OVERLAP}")
     random = np.random.default_rng(seed)
     network = random_network(nodes, random)
     sample = readings(rows, random)
@@ -99,7 +99,9 @@ def generate_networked_queries(
 
 def random_network(nodes: int, random: Random) -> Network:
     """Return super-peers S0, S1, … with thin peers P0, P1, …, and `source` at S0."""
-    links = [Link((f"S{one}", f"S{other}")) for one, other in sorted(_small_world(nodes, random))]
+    links = [
+        Link((f"S{first}", f"S{second}")) for first, second in sorted(_small_world(nodes, random))
+    ]
     thin = [Link((f"P{i}", f"S{i}")) for i in range(nodes)]
     names = [*(Node(f"S{i}") for i in range(nodes)), *(Node(f"P{i}", True) for i in range(nodes))]
     return Network.of([*names, Node(SOURCE, True)], [*links, *thin, Link((SOURCE, "S0"))])
@@ -108,11 +110,11 @@ def random_network(nodes: int, random: Random) -> Network:
 def _small_world(nodes: int, random: Random) -> set[tuple[int, int]]:
     ring = {(i, i + 1) for i in range(nodes - 1)} | ({(0, nodes - 1)} if nodes > 2 else set())
     links = set(ring)
-    for one in range(nodes):
+    for first in range(nodes):
         anywhere = random.random() < REWIRED
-        other = int(random.integers(nodes)) if anywhere else (one + 2) % nodes
-        if one != other:
-            links.add((min(one, other), max(one, other)))
+        second = int(random.integers(nodes)) if anywhere else (first + 2) % nodes
+        if first != second:
+            links.add((min(first, second), max(first, second)))
     return links
 
 
@@ -156,13 +158,15 @@ def _boxes(
     about = np.array([random.choice(INTEGERS, 2, replace=False) for _ in range(interests)])
     reach = min(0.5, SIDE * (away + 2**0.5 / 2))
     places = random.uniform(reach, 1 - reach, (interests, 2))
-    mine = random.integers(0, interests, queries)
-    middles = places[mine] + SIDE * away * random.uniform(-1, 1, (queries, 2))
+    interest = random.integers(0, interests, queries)
+    middles = places[interest] + SIDE * away * random.uniform(-1, 1, (queries, 2))
     sides = SIDE * _factors((queries, 2), random)
     low = np.rint(DOMAIN * (middles - sides / 2)).astype(np.int64)
     high = np.rint(DOMAIN * (middles + sides / 2)).astype(np.int64) - 1
     conditions = []
-    for columns, least, most in zip(about[mine].tolist(), low.tolist(), high.tolist(), strict=True):
+    for columns, least, most in zip(
+        about[interest].tolist(), low.tolist(), high.tolist(), strict=True
+    ):
         names = f"x{columns[0]}", f"x{columns[1]}"
         parts = zip(names, least, most, strict=True)
         conditions.append((" AND ".join(f"{n} BETWEEN {a} AND {b}" for n, a, b in parts), names))

@@ -67,7 +67,10 @@ def generate_gram_queries(
     if not names:
         raise UsageError("there are no names to make queries of")
     texts = [_long_enough(name) for name in names]
-    predicates = _kept(_predicates(_grams_of(texts)), kept, np.random.default_rng([seed, 0]))
+    # A share of each name's predicates makes its query; events are drawn from the whole names.
+    predicates = _keep_predicates(
+        _predicates(_grams_of(texts)), kept, np.random.default_rng([seed, 0])
+    )
 
     def draw(count: int, random: Random) -> IntegerEvents:
         chosen = [texts[i] for i in random.integers(0, len(texts), count).tolist()]
@@ -149,7 +152,7 @@ def _predicates(grams: _Grams) -> _Predicates:
     return _Predicates(places // PAIRS, places % PAIRS, counts, letters)
 
 
-def _kept(predicates: _Predicates, share: float, random: Random) -> _Predicates:
+def _keep_predicates(predicates: _Predicates, share: float, random: Random) -> _Predicates:
     """Return a share of the predicates, and of each name the likeliest one in any case."""
     chance = random.random(len(predicates.name))
     firsts = np.flatnonzero(np.diff(predicates.name, prepend=-1))

@@ -34,7 +34,7 @@ from headgate.schema import DOUBLE, INT, STRING, Attribute, Stream, Type
 # somebody watches for what is out of the ordinary.
 
 SAMPLED = 5_000
-MOST = 0.01  # of the rows may satisfy a query
+MAX_SHARE = 0.01  # of the rows may satisfy a query
 ATTEMPTS = 100
 EVENNESS = 4.0  # of the widths in a query; the larger, the more alike
 
@@ -139,7 +139,7 @@ def _clause(columns: list[_Column], matching: float, random: Random) -> str:
         share = float(np.mean(np.all([part.holds() for part in drawn], axis=0)))
         if share <= least:
             least, ranges = share, drawn
-        if least <= MOST:
+        if least <= MAX_SHARE:
             break
     return " AND ".join(part.predicate(random.random() < 0.5) for part in ranges)
 

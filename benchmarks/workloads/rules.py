@@ -82,8 +82,8 @@ def _join_predicates(parts: list[str], dice: Dice) -> str:
     if len(parts) > 2 and dice.chance(GROUPED):
         size = dice.whole(2, 3)
         either = f"({' OR '.join(parts[:size])})"
-        rest = parts[size:]
-        parts = [either, *rest] if dice.chance(0.5) else [*rest, either]
+        others = parts[size:]
+        parts = [either, *others] if dice.chance(0.5) else [*others, either]
     if dice.chance(NEGATED):
         at = dice.whole(0, len(parts) - 1)
         parts[at] = f"NOT {parts[at]}"

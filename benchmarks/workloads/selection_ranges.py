@@ -163,7 +163,7 @@ def region_shares(intervals: Intervals) -> Shares:
 
 EVENNESS = 8.0  # of the widths in a query; the larger, the more alike
 CONTRAST = 3.0  # between the shares of the most and of the least popular attribute
-WIDEST = 0.95  # the part of its domain that a predicate accepts at most, on average
+MAX_WIDTH = 0.95  # the part of its domain that a predicate accepts at most, on average
 OUTSIDE = 0.25  # how far beyond the domain a place may lie, so that many are at its ends
 AT_A_TIME = 0.2  # the part of the ranges that is on its way together
 
@@ -191,16 +191,17 @@ class Ranges:
 
     def intervals(self, gathered: float, cardinality: int) -> Intervals:
         """Return whole numbers below `cardinality`: up to 1 the ranges move, up to 2 they adapt."""
-        moved, adapted = self._done(gathered), self._done(gathered - 1)
+        # First all ranges move, one after the other by their turn; then they change their width.
+        moved, adapted = self._compute_progress(gathered), self._compute_progress(gathered - 1)
         width = self.width + adapted * (self.common - self.width)
         around = np.clip(self.place - width / 2, 0, 1 - width)
         start = self.start + moved * (around - self.start)
         return _whole(start, start + width, self.strict, cardinality)
 
-    def _done(self, part: float) -> Values:
+    def _compute_progress(self, part: float) -> Values:
         """Return how much of its way each range has gone, when this part of them has arrived."""
-        done: Values = np.clip((part * (1 + AT_A_TIME) - self.turn) / AT_A_TIME, 0, 1)
-        return done
+        progress: Values = np.clip((part * (1 + AT_A_TIME) - self.turn) / AT_A_TIME, 0, 1)
+        return progress
 
 
 def spread_ranges(spec: SelectionSpec, cardinality: int, layouts: int, random: Random) -> Ranges:
@@ -234,10 +235,11 @@ def _lengths(spec: SelectionSpec, used: Mask, random: Random) -> Values:
     places alike.
     """
     query, attribute = np.nonzero(used)
+    # The rank of each attribute by how many queries use it.
     popularity = np.argsort(np.argsort(used.sum(axis=0)))
     evenness = EVENNESS * np.geomspace(1 / CONTRAST, 1, spec.attributes)[popularity]
     share = random.gamma(evenness[attribute])
-    width = np.minimum(WIDEST, spec.matching ** (share / np.bincount(query, share)[query]))
+    width = np.minimum(MAX_WIDTH, spec.matching ** (share / np.bincount(query, share)[query]))
     lengths: Values = width / (1 - width)
     return lengths
 
@@ -251,6 +253,7 @@ def _evenly(
     """
 
     def layout() -> tuple[Values, Values]:
+        # Evenly spaced places in random order, shifted together.
         place = (random.permutation(len(length)) + random.random()) / len(length)
         start = place * (1 + length) - length
         return np.maximum(0, start), np.minimum(1, start + length)
@@ -265,7 +268,9 @@ def _whole(start: Values, end: Values, strict: Mask, cardinality: int) -> Interv
     """Return each range as whole numbers: at least one of them, and never all that there are."""
     low = np.minimum(np.rint(cardinality * start), cardinality - 1).astype(np.int32)
     high = np.maximum(low, np.rint(cardinality * end).astype(np.int32) - 1)
+    # A range over the whole domain would be no predicate.
     low[(low == 0) & (high == cardinality - 1)] = 1
+    # BETWEEN, unless an end of the domain makes one comparison enough, or there is one value.
     operator = np.full(len(low), BETWEEN, np.uint8)
     above, below = high == cardinality - 1, low == 0
     operator[above] = np.where(strict, ABOVE, AT_LEAST)[above]

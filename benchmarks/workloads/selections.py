@@ -74,6 +74,7 @@ def draw_skewed_tuples(
 def _chances(attributes: int, cardinality: int, places: int) -> Chances:
     """Return how likely each value is, a row for each attribute."""
     random = np.random.default_rng(places)
+    # Bell curves: each attribute has a centre, and a breadth from narrow to broad.
     centre = random.random((attributes, 1)) * cardinality
     share = random.permutation(np.geomspace(NARROWEST, BROADEST, attributes))
     distance = (np.arange(cardinality) + 0.5 - centre) / (share[:, None] * cardinality)
@@ -180,11 +181,13 @@ def _find_gathering(target: float, ranges: Ranges, space: _Space) -> float:
     def deviation(gathered: float) -> float:
         return measure_region_deviation(space.conjunctions(ranges, gathered))
 
+    # At 0 the ranges lie evenly, at 2 all lie around one place and are equally wide.
     low, high = 0.0, 2.0
     deviations = {end: deviation(end) for end in (low, high)}
     for _ in range(HALVINGS):
         middle = (low + high) / 2
         deviations[middle] = deviation(middle)
+        # The deviation grows as ranges gather, on the whole; the best of all tries is taken.
         low, high = (middle, high) if deviations[middle] < target else (low, middle)
     return min(deviations, key=lambda gathered: abs(deviations[gathered] - target))
 

@@ -50,8 +50,10 @@ def main() -> None:
     events = [make_event(name) for name in names]
     for name, cities in zip(names, index.match(events).ids(), strict=True):
         candidates = cities.as_py()
-        best = sorted(candidates, key=lambda city: (-likeness(name, city), city))[:MAX_SHOWN]
-        shown = ", ".join(f"{city} ({likeness(name, city):.0%})" for city in best) or "none"
+        best = sorted(candidates, key=lambda city: (-compute_likeness(name, city), city))[
+            :MAX_SHOWN
+        ]
+        shown = ", ".join(f"{city} ({compute_likeness(name, city):.0%})" for city in best) or "none"
         print(f"{name}: {len(candidates)} candidates; {shown}")
 
 
@@ -92,6 +94,7 @@ def normalise(name: str) -> str:
     >>> normalise("Saint-Étienne"), normalise("  L'Aquila (AQ)"), normalise("Łódź")
     ('saint_etienne', 'laquila_aq', 'lodz')
     """
+    # NFKD separates letters from their accents, which are removed then.
     plain = unicodedata.normalize("NFKD", name.lower().translate(_WITHOUT_ACCENT))
     return _OTHERS.sub(FILLER, _MARKS.sub("", plain)).strip(FILLER)
 
@@ -128,6 +131,7 @@ def make_where(city: str) -> str:
     """
     predicates = [_make_predicate(pair, letters) for pair, letters in find_grams(city).items()]
     parts = min(MAX_PARTS, max(1, len(predicates) // 2))
+    # Consecutive grams make a part, so that one wrong letter spoils two parts at most.
     ends = [len(predicates) * part // parts for part in range(parts + 1)]
     joined = (" AND ".join(predicates[ends[i] : ends[i + 1]]) for i in range(parts))
     return " OR ".join(f"({part})" for part in joined)
@@ -145,10 +149,10 @@ def make_event(name: str) -> dict[str, str]:
     return {f"g_{pair}": letters[0] for pair, letters in find_grams(name).items()}
 
 
-def likeness(first: str, second: str) -> float:
+def compute_likeness(first: str, second: str) -> float:
     """Return the share of grams that both names have, of those that one of them has."""
-    one, two = _list_grams(first), _list_grams(second)
-    return len(one & two) / len(one | two)
+    first_grams, second_grams = _list_grams(first), _list_grams(second)
+    return len(first_grams & second_grams) / len(first_grams | second_grams)
 
 
 def _list_grams(name: str) -> set[str]:

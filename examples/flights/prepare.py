@@ -98,17 +98,18 @@ def _read_count(text: str) -> int:
 
 def prepare_events(data: Path, count: int) -> str:
     """Write a file for each half of a month, whole and in order; return what was done."""
-    done = data / "events.json"  # written last: it says that all of them are there
-    what = json.dumps({"flights": count})
-    if done.exists() and done.read_text() == what:
+    marker = data / "events.json"  # written last: it says that all of them are there
+    content = json.dumps({"flights": count})
+    if marker.exists() and marker.read_text() == content:
         return f"{count:,} flights are in {_relative(data / 'events')} already"
+    # Data of another size, or of a run that was interrupted, are removed.
     shutil.rmtree(data, ignore_errors=True)
     table = read_flights(count)
     halves = [(month, half) for month in range(1, 13) for half in ("a", "b")]
     for month, half in track(halves, "writing flights", transient=True, disable=not _is_terminal()):
         lines = format_lines(select_half_month(table, month, half))
         write_whole(data / "events" / f"2013-{month:02}{half}.jsonl", lines)
-    done.write_text(what)
+    marker.write_text(content)
     return f"{count:,} flights written to {_relative(data / 'events')}, two files for each month"
 
 
@@ -136,6 +137,7 @@ def prepare_queries(file: Path) -> str:
 def write_whole(file: Path, lines: Iterable[str]) -> None:
     """Write a file that appears once it is whole, so that nobody reads half of it."""
     file.parent.mkdir(parents=True, exist_ok=True)
+    # A name with a leading dot, which readers of the directory pass over.
     draft = file.with_name(f".{file.name}")
     draft.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     draft.replace(file)
@@ -159,6 +161,7 @@ def read_flights(count: int | None = None) -> pa.Table:
     rows = table.num_rows
     if count is None or count >= rows:
         return table
+    # Evenly spread row numbers, so that every month keeps its share.
     return table.take(np.arange(count) * rows // count)
 
 
@@ -167,6 +170,7 @@ def _to_utc(hours: pa.ChunkedArray[Any]) -> pa.Array[Any]:
 
     By Python's own time zones: PyArrow's need a database that small containers do not have.
     """
+    # Each hour is converted once: a year has far fewer hours than flights.
     coded = hours.combine_chunks().dictionary_encode()
     zone = ZoneInfo("America/New_York")
     utc = [

@@ -48,14 +48,15 @@ def main() -> None:
 
 
 def prepare(data: Path, days: int) -> str:
-    """Return the events of so many days; says what was done."""
+    """Write the events of so many days; return what was done."""
     shutil.rmtree(data, ignore_errors=True)
     dice = random.Random(SEED)
     late: list[Event] = []
     counts = {"orders": 0, "payments": 0}
     for number in range(days):
         day = FIRST + timedelta(days=number)
-        events, late = _day(day, number, late, dice)
+        events, late = _make_day(day, number, late, dice)
+        # There is no next day after the last one, so its late payments are in its own file.
         if number == days - 1:
             events["payments"] += late
         for stream, of_stream in events.items():
@@ -64,15 +65,16 @@ def prepare(data: Path, days: int) -> str:
     return f"{counts['orders']:,} orders and {counts['payments']:,} payments of {days} days"
 
 
-def _day(
+def _make_day(
     day: date, number: int, late: list[Event], dice: random.Random
 ) -> tuple[dict[str, list[Event]], list[Event]]:
     """Return what is in the files of a day, and the payments that come a day later."""
     orders, payments, later = list[Event](), list(late), list[Event]()
     for of_day in range(1, ORDERS + 1):
-        order = _order(number * ORDERS + of_day, day, of_day, dice)
+        order = _make_order(number * ORDERS + of_day, day, of_day, dice)
         orders.append(order)
-        paid = list(_payments(order, dice))
+        paid = list(_make_payments(order, dice))
+        # A cancelled order comes a second time. Most are cancelled before they are paid.
         if dice.randrange(100) < CANCELLED:
             orders.append(order | {"status": "cancelled"})
             if dice.randrange(100) >= 100 * CANCELLED_LATE // CANCELLED:
@@ -82,9 +84,10 @@ def _day(
     return {"orders": orders, "payments": payments}, later
 
 
-def _order(order_id: int, day: date, number: int, dice: random.Random) -> Event:
-    tier = _chosen(TIERS, dice)
+def _make_order(order_id: int, day: date, number: int, dice: random.Random) -> Event:
+    tier = _choose(TIERS, dice)
     cents = round(dice.lognormvariate(8.5 if tier == "business" else 7.5, 1.1)) + 100
+    # Orders are spread evenly over the day, by their number.
     placed = datetime(day.year, day.month, day.day) + timedelta(
         seconds=number * 86_400 // (ORDERS + 1)
     )
@@ -93,25 +96,26 @@ def _order(order_id: int, day: date, number: int, dice: random.Random) -> Event:
         "day": f"{day}",
         "number": number,
         "status": "placed",
-        "country": _chosen(COUNTRIES, dice),
+        "country": _choose(COUNTRIES, dice),
         "tier": tier,
         "amount": cents / 100,
         "placed": f"{placed}",
     }
 
 
-def _payments(order: Event, dice: random.Random) -> Iterator[Event]:
+def _make_payments(order: Event, dice: random.Random) -> Iterator[Event]:
     """Yield what is paid for an order: mostly what it costs, sometimes at the second try."""
     at = datetime.fromisoformat(order["placed"]) + timedelta(seconds=dice.randrange(20, 3_000))
     paid = {key: order[key] for key in ("order_id", "day", "number")} | {
         "outcome": "paid",
-        "method": _chosen(METHODS, dice),
+        "method": _choose(METHODS, dice),
         "amount": order["amount"],
         "at": f"{at}",
     }
     if dice.randrange(100) < REFUSED:
         yield paid | {"outcome": "refused"}
         paid["at"] = f"{at + timedelta(minutes=2)}"
+    # A digit too many: ten times the amount.
     if dice.randrange(100) < TYPED_WRONG:
         paid["amount"] = round(10 * order["amount"], 2)
     yield paid
@@ -119,7 +123,7 @@ def _payments(order: Event, dice: random.Random) -> Iterator[Event]:
         yield paid | {"outcome": "refunded", "at": f"{at + timedelta(days=1)}"}
 
 
-def _chosen(weights: dict[str, int], dice: random.Random) -> str:
+def _choose(weights: dict[str, int], dice: random.Random) -> str:
     return dice.choices(list(weights), list(weights.values()))[0]
 
 

@@ -37,20 +37,21 @@ def main() -> None:
 
 
 def prepare(data: Path, nights: int) -> str:
-    """Return the photons of so many nights, a file each; says what was done."""
+    """Write the photons of so many nights, a file each; return what was done."""
     shutil.rmtree(data, ignore_errors=True)
     (data / "photons").mkdir(parents=True)
+    # One generator for all nights, so that more nights leave the first ones as they are.
     dice = random.Random(SEED)
     for night in range(nights):
         start = FIRST + timedelta(days=night)
-        lines = [json.dumps(_photon(start, dice)) for _ in range(PHOTONS)]
+        lines = [json.dumps(_make_photon(start, dice)) for _ in range(PHOTONS)]
         path = data / "photons" / f"{start:%Y-%m-%d}.jsonl"
         path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return f"{nights * PHOTONS:,} photons of {nights} nights in {data.name}/photons"
 
 
-def _photon(start: datetime, dice: random.Random) -> dict[str, object]:
-    """Return a photon that is as likely here as there in the part of the sky that is seen."""
+def _make_photon(start: datetime, dice: random.Random) -> dict[str, object]:
+    """Return a photon, uniform over the part of the sky that is seen."""
     photon: dict[str, object] = {
         "ra": round(dice.uniform(100, 150), 4),
         "dec": round(dice.uniform(-60, -30), 4),

@@ -12,6 +12,7 @@ from headgate.errors import PipelineError, did_you_mean, shorten
 
 Value = TypeVar("Value")
 
+# Seconds by unit, in all its spellings.
 _UNITS = {
     unit: seconds
     for units, seconds in (
@@ -27,6 +28,7 @@ _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+)://?", re.ASCII | re.IGNORECASE)
 
 KeyPath = tuple[str | int, ...]
 
+# Strings in triple quotes before other strings, then comments, signs, and all else as words.
 _TOKEN = re.compile(
     r'"""(?:\\.|[^\\])*?"{3,5}|\'\'\'.*?\'{3,5}|"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\''
     r"|\#[^\n]*|[\[\]{}=,.\n]|[^\s\[\]{}=,.\#\"\']+",
@@ -48,8 +50,8 @@ def read_toml(path: Path, page: str = "docs/reference/pipeline.md") -> TomlTable
     except tomllib.TOMLDecodeError as error:
         # `tomllib` says the place in its message only, or that it is the end of the file.
         place = re.fullmatch(r"(.*) \(at line (\d+), column \d+\)", str(error))
-        said, line = (place[1], place[2]) if place else (str(error), str(text.count("\n") + 1))
-        raise PipelineError(f"{path}:{line}: not TOML: {said}") from None
+        message, line = (place[1], place[2]) if place else (str(error), str(text.count("\n") + 1))
+        raise PipelineError(f"{path}:{line}: not TOML: {message}") from None
     return TomlTable(path, page, find_lines(text), (), values)
 
 
@@ -72,6 +74,7 @@ class TomlTable:
         self._lines = lines
         self._place = place
         self._values = values
+        # The keys that were read: what is not among them is refused, and hints name them.
         self._used: list[str] = []
 
     @property
@@ -154,7 +157,7 @@ class TomlTable:
 
     def get_number(self, key: str, default: float | None = None) -> float:
         """Return a number, whole or not; a missing one without default is an error."""
-        value = default if (given := self.get_value(key)) is None else given
+        value = default if (written := self.get_value(key)) is None else written
         if value is None:
             raise self.make_missing_error(key)
         if type(value) not in (int, float):
@@ -264,14 +267,14 @@ class TomlTable:
         return self._lines.get(whole, 1)
 
     def _take(
-        self, key: str, kind: Callable[..., Value], what: str, default: Value | Any
+        self, key: str, kind: Callable[..., Value], expected: str, default: Value | Any
     ) -> Value | Any:
         self._used.append(key)
         if key not in self._values:
             return default
         value = self._values[key]
         if type(value) is not kind:  # bool is an int, but not a whole number
-            raise self.make_error(key, f"`{key}` is {shorten(repr(value))}", f"give {what}")
+            raise self.make_error(key, f"`{key}` is {shorten(repr(value))}", f"give {expected}")
         return value
 
 
@@ -315,41 +318,41 @@ class _LineFinder:
             if token == "\n":
                 self._at += 1
             elif token == "[":
-                table = self._header(line)
+                table = self._read_header(line)
             else:
-                self._pair(table)
+                self._read_pair(table)
         return self._lines_by_key
 
-    def _header(self, line: int) -> KeyPath:
+    def _read_header(self, line: int) -> KeyPath:
         self._at += 1
-        is_element = self._passes("[")
-        *names, last = self._key()
+        is_element = self._skip("[")
+        *names, last = self._read_key()
         table: KeyPath = ()
         # A name that leads through an array of tables means its latest one.
         for name in names:
-            table = self._latest(self._mark((*table, name), line))
+            table = self._find_latest(self._mark((*table, name), line))
         table = self._mark((*table, last), line)
         if is_element:
             number = self._counts.get(table, 0)
             self._counts[table] = number + 1
             table = self._mark((*table, number), line)
-        while self._passes("]"):
+        while self._skip("]"):
             pass
         return table
 
-    def _latest(self, table: KeyPath) -> KeyPath:
+    def _find_latest(self, table: KeyPath) -> KeyPath:
         """Return the last table of an array of tables."""
         count = self._counts.get(table)
         return table if count is None else (*table, count - 1)
 
-    def _pair(self, table: KeyPath) -> None:
+    def _read_pair(self, table: KeyPath) -> None:
         line = self._tokens[self._at][1]
-        for name in self._key():
+        for name in self._read_key():
             table = self._mark((*table, name), line)
-        self._passes("=")
-        self._value(table)
+        self._skip("=")
+        self._read_value(table)
 
-    def _key(self) -> list[str]:
+    def _read_key(self) -> list[str]:
         """Return the names up to `=` or `]`."""
         names = []
         while (token := self._tokens[self._at][0]) not in ("=", "]"):
@@ -358,16 +361,16 @@ class _LineFinder:
             self._at += 1
         return names
 
-    def _value(self, place: KeyPath) -> None:
+    def _read_value(self, place: KeyPath) -> None:
         # Arrays and inline tables are entered; of any other value only the end matters.
-        if self._passes("["):
+        if self._skip("["):
             number = 0
-            while not self._ends("]"):
-                self._value(self._mark((*place, number), self._tokens[self._at][1]))
+            while not self._skip_closing("]"):
+                self._read_value(self._mark((*place, number), self._tokens[self._at][1]))
                 number += 1
-        elif self._passes("{"):
-            while not self._ends("}"):
-                self._pair(place)
+        elif self._skip("{"):
+            while not self._skip_closing("}"):
+                self._read_pair(place)
         else:
             while self._tokens[self._at][0] not in _AFTER_A_VALUE:
                 self._at += 1  # 1.5 is several tokens, and so is a date with a time
@@ -376,13 +379,13 @@ class _LineFinder:
         self._lines_by_key.setdefault(place, line)
         return place
 
-    def _ends(self, sign: str) -> bool:
+    def _skip_closing(self, sign: str) -> bool:
         """Return whether an array or inline table ends here; skip what separates elements."""
         while self._tokens[self._at][0] in (",", "\n"):
             self._at += 1
-        return self._passes(sign)
+        return self._skip(sign)
 
-    def _passes(self, sign: str) -> bool:
+    def _skip(self, sign: str) -> bool:
         is_next = self._at < len(self._tokens) and self._tokens[self._at][0] == sign
         self._at += is_next
         return is_next
@@ -391,6 +394,7 @@ class _LineFinder:
 def _tokenize(text: str) -> Iterator[tuple[str, int]]:
     line, before = 1, 0
     for match in _TOKEN.finditer(text):
+        # Lines are counted from token to token, so that the text is passed over once.
         line += text.count("\n", before, match.start())
         before = match.start()
         if not match[0].startswith("#"):
@@ -401,5 +405,6 @@ def _unquote_key(token: str) -> str:
     """Return a key without quotes and escapes."""
     if token[0] not in "\"'":
         return token
+    # TOML's own reader undoes the escapes.
     (name,) = tomllib.loads(f"{token} = 0")
     return name

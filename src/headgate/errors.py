@@ -78,6 +78,7 @@ class Position:
 
     def after(self, start: Position) -> Position:
         """Return this position in a file in which the text begins at `start`."""
+        # Only the first line of the text has something before it in the file.
         column = self.column + start.column - 1 if self.line == 1 else self.column
         return Position(start.file, self.line + start.line - 1, column)
 

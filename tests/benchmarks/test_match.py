@@ -24,17 +24,17 @@ def tiny(name: str, *sizes: int) -> Result:
 @pytest.mark.parametrize("name", ["match", "match-zipf", "match-rare", "match-ranges"])
 def test_integers(name: str) -> None:
     """Five contestants agree where events are integers."""
-    found = tiny(name, 300)
+    measured = tiny(name, 300)
     rivals = (match.COUNTING, match.BY_STEPS, match.NUMPY, match.SCAN)
-    assert found.contestants == (match.AUTO, *rivals)
-    assert EXPERIMENTS[name].baseline in found.contestants
-    assert {m.work for m in found.measurements} == {match.EVENTS}
-    assert [fact.rpartition(", ")[2] for fact in found.facts] == [
+    assert measured.contestants == (match.AUTO, *rivals)
+    assert EXPERIMENTS[name].baseline in measured.contestants
+    assert {m.work for m in measured.measurements} == {match.EVENTS}
+    assert [fact.rpartition(", ")[2] for fact in measured.facts] == [
         "seconds to build from arrays",
         "bytes a query",
         "MB beside it for 65,536 events",
     ]
-    assert all(isinstance(fact, int | float) and fact > 0 for fact in found.facts.values())
+    assert all(isinstance(fact, int | float) and fact > 0 for fact in measured.facts.values())
 
 
 @pytest.mark.parametrize("name", ["match-boxes", "match-patterns"])
@@ -45,27 +45,27 @@ def test_others(name: str) -> None:
 
 def test_updates() -> None:
     """An updated index agrees with one that was built anew; the updates' time is a fact."""
-    found = tiny("match-updates", 500)
-    assert found.contestants == ("updated", "built anew")
-    (fact,) = found.facts
+    measured = tiny("match-updates", 500)
+    assert measured.contestants == ("updated", "built anew")
+    (fact,) = measured.facts
     assert fact == "seconds for 5 inserts and 5 deletes, at 500"
 
 
 def test_scale() -> None:
     """The scale shrinks the queries; what a batch costs is still shared by as many events."""
-    found = run_rounds(replace(EXPERIMENTS["match"], sizes=(100_000,)), repeats=1, scale=0.001)
-    assert found.sizes == (100,)
-    assert found.measurements[0].work == match.EVENTS
+    measured = run_rounds(replace(EXPERIMENTS["match"], sizes=(100_000,)), repeats=1, scale=0.001)
+    assert measured.sizes == (100,)
+    assert measured.measurements[0].work == match.EVENTS
 
 
 def test_slow_contestants(monkeypatch: pytest.MonkeyPatch) -> None:
     """The slow get fewer events, down to a least number, and the scan none of very many queries."""
     monkeypatch.setattr(match, "COMPARED", 500_000)
-    monkeypatch.setattr(match, "MOST_SCANNED", 500)
-    found = tiny("match", 400, 1_000)
-    work = {(m.contestant, m.size): m.work for m in found.measurements}
+    monkeypatch.setattr(match, "MAX_SCANNED", 500)
+    measured = tiny("match", 400, 1_000)
+    work = {(m.contestant, m.size): m.work for m in measured.measurements}
     assert work[match.NUMPY, 400] == work[match.SCAN, 400] == 1_250
-    assert work[match.NUMPY, 1_000] == match.FEWEST
+    assert work[match.NUMPY, 1_000] == match.MIN_EVENTS
     assert work[match.AUTO, 1_000] == match.EVENTS
     assert (match.SCAN, 1_000) not in work
 

@@ -21,10 +21,10 @@ def test_worker() -> None:
     """A worker answers each line, and lives through failures."""
     replies = io.StringIO()
     serve(commands(), ['"answer"\n', '"fail"\n', '"none"\n', '"answer"\n'], replies)
-    found = [json.loads(line) for line in replies.getvalue().splitlines()]
-    assert found[0] == found[3] == {"value": [1, "ß"]}
-    assert found[1] == {"error": "ZeroDivisionError: division by zero"}
-    assert found[2] == {"error": "KeyError: 'none'"}
+    listed = [json.loads(line) for line in replies.getvalue().splitlines()]
+    assert listed[0] == listed[3] == {"value": [1, "ß"]}
+    assert listed[1] == {"error": "ZeroDivisionError: division by zero"}
+    assert listed[2] == {"error": "KeyError: 'none'"}
 
 
 @pytest.mark.slow

@@ -52,20 +52,20 @@ def left_out() -> Result:
     track = Track()
     trio = [track.contestant(name, [float(n)] * 2) for n, name in enumerate("ABC", 1)]
     result = run_rounds(replace(experiment(*trio), against=("C",)), clock=track.clock)
-    alone = replace(result.measurements[1], size=10_000)
-    return replace(result, measurements=(*result.measurements, alone))
+    single = replace(result.measurements[1], size=10_000)
+    return replace(result, measurements=(*result.measurements, single))
 
 
-def test_several_baselines() -> None:
+def test_further_baselines() -> None:
     """There may be further baselines; one that was left out has no ratio."""
     result = left_out()
-    first, alone = result.measurements[1], result.measurements[-1]
+    first, single = result.measurements[1], result.measurements[-1]
     assert result.ratio(first) == Spread(0.5, 0.5, 0.5)
     assert result.ratio(first, "C") == Spread(1.5, 1.5, 1.5)
-    assert result.ratio(alone) is None
-    found = [result.as_json()["measurements"][place] for place in (1, -1)]
-    assert [m["ratio"] and m["ratio"]["median"] for m in found] == [0.5, None]
-    assert [m["ratio to C"] and m["ratio to C"]["median"] for m in found] == [1.5, None]
+    assert result.ratio(single) is None
+    listed = [result.as_json()["measurements"][place] for place in (1, -1)]
+    assert [m["ratio"] and m["ratio"]["median"] for m in listed] == [0.5, None]
+    assert [m["ratio to C"] and m["ratio to C"]["median"] for m in listed] == [1.5, None]
 
 
 def test_drift() -> None:
@@ -88,7 +88,7 @@ def test_table() -> None:
     assert "a fact: 1,000" in text
 
 
-def test_table_of_several_baselines() -> None:
+def test_table_of_further_baselines() -> None:
     """There is a column for each baseline, empty where it was left out."""
     table = make_table(left_out())
     cells = [list(column.cells) for column in table.columns]
@@ -99,12 +99,12 @@ def test_table_of_several_baselines() -> None:
 
 def test_json() -> None:
     """JSON holds every turn, and the machine without its name."""
-    found = json.loads(json.dumps(measured().as_json()))
-    assert found["measurements"][1]["ratio"] == {"median": 4.0, "low": 2.0, "high": 8.0}
-    assert found["measurements"][0]["seconds"] == [1.0, 2.0, 4.0]
-    assert found["measurements"][0]["things"] == 1_001
-    assert found["better"] == "lower"
-    assert set(found["machine"]) == {"cpus", "architecture", "system", "python", "packages"}
+    data = json.loads(json.dumps(measured().as_json()))
+    assert data["measurements"][1]["ratio"] == {"median": 4.0, "low": 2.0, "high": 8.0}
+    assert data["measurements"][0]["seconds"] == [1.0, 2.0, 4.0]
+    assert data["measurements"][0]["things"] == 1_001
+    assert data["better"] == "lower"
+    assert set(data["machine"]) == {"cpus", "architecture", "system", "python", "packages"}
 
 
 def test_plot(tmp_path: Path) -> None:

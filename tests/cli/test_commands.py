@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from typer.testing import CliRunner, Result
 
-from headgate.cli.app import app
+from headgate.cli.app import app, main
 
 SCHEMA = """CREATE STREAM s (a INT CHECK (a >= 0), t STRING, p DECIMAL(10, 2), d DOUBLE);"""
 QUERIES = (
@@ -40,9 +43,29 @@ def run(*arguments: str) -> Result:
 
 
 def ran(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """The command as a user runs it, in a process of its own."""
-    command = [sys.executable, "-c", "from headgate.cli import main; main()", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    """The command with all that `main` does about errors, but in this process: that is quicker."""
+    out, errors = io.StringIO(), io.StringIO()
+    code = 0
+    with (
+        patch.object(sys, "argv", ["headgate", *arguments]),
+        redirect_stdout(out),
+        redirect_stderr(errors),
+    ):
+        try:
+            main()
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else int(end.code is not None)
+    return subprocess.CompletedProcess(arguments, code, out.getvalue(), errors.getvalue())
+
+
+def test_the_command_in_a_process_of_its_own(files: Path) -> None:
+    """As a user runs it: `ran` leaves out nothing but the process."""
+    arguments = ("match", "-q", str(files / "q.sql"), "no-such-file")
+    command = [sys.executable, "-m", "headgate", *arguments]
+    started = subprocess.run(command, capture_output=True, text=True, check=False)
+    within = ran(*arguments)
+    assert (started.returncode, started.stdout) == (within.returncode, within.stdout) == (3, "")
+    assert started.stderr == within.stderr != ""
 
 
 def objects(text: str) -> list[dict[str, Any]]:
@@ -79,9 +102,9 @@ def test_match_up_to_a_limit() -> None:
 def test_check_has_the_documented_form() -> None:
     """The JSON of check is the contract's, and findings exit with 1."""
     result = run("check", "-q", "q.sql", "--format", "json")
-    found = json.loads(result.stdout)
-    assert set(found) == {"queries", "errors"}
-    by_id = {query["id"]: query for query in found["queries"]}
+    data = json.loads(result.stdout)
+    assert set(data) == {"queries", "errors"}
+    by_id = {query["id"]: query for query in data["queries"]}
     assert by_id["small"] == {
         "id": "small",
         "satisfiable": "yes",
@@ -98,11 +121,11 @@ def test_check_has_the_documented_form() -> None:
 def test_check_lists_errors_with_their_place(files: Path) -> None:
     """A bad row is listed with file, line, column and id, and the others are checked."""
     (files / "r.csv").write_text('id,stream,where\nok,s,a > 1\nbad,s,"a > 1 AND\nb > 2"\n')
-    found = json.loads(run("check", "-s", "s.sql", "-q", "r.csv", "--format", "json").stdout)
-    (error,) = found["errors"]
+    data = json.loads(run("check", "-s", "s.sql", "-q", "r.csv", "--format", "json").stdout)
+    (error,) = data["errors"]
     assert (error["file"], error["line"], error["column"], error["id"]) == ("r.csv", 4, 1, "bad")
     assert "no attribute `b`" in error["message"]
-    assert [query["id"] for query in found["queries"]] == ["ok"]
+    assert [query["id"] for query in data["queries"]] == ["ok"]
 
 
 def test_all_well_exits_with_0(files: Path) -> None:
@@ -111,14 +134,42 @@ def test_all_well_exits_with_0(files: Path) -> None:
     assert run("check", "-q", "fine.sql").exit_code == 0
 
 
+def test_explain_speaks_to_a_person(files: Path) -> None:
+    """The index says when it evaluates the query and why it was chosen; constants are words."""
+    query = "CREATE QUERY q AS SELECT * FROM s WHERE a > 3 AND a < 2;"
+    (files / "empty.sql").write_text(SCHEMA + query)
+    printed = run("explain", "-q", "empty.sql", "q", "--event", '{"a": 1}').stdout
+    assert "TRUE when  never\n" in printed
+    assert "index      scan: evaluated for every event\n" in printed
+    assert "           chosen because there are fewer than 100 queries\n" in printed
+    assert "no change of one or two attributes would make it match" in printed
+
+
+@pytest.mark.usefixtures("files")
+@pytest.mark.parametrize(
+    "arguments, expected",
+    [
+        (["explain", "-q", "q.sql", "small", "--event", "x"], "give one JSON object, such as"),
+        (["explain", "-q", "q.sql", "small", "--event", " "], "--event is empty; give one JSON"),
+        (["compact", "none"], "none: no such directory; give the `sink.path` of a job"),
+        (["compact", "."], ".: has no `matches` and no `answers`; give the `sink.path` of a job"),
+        (["check", "-q", "q.sql", "--plot", "it.png"], "and there is none here"),
+        (["init", "e.jsonl", "-o", "s.sql"], "s.sql exists already; choose another file"),
+    ],
+)
+def test_errors_say_what_to_do(arguments: list[str], expected: str) -> None:
+    """An error ends in what to do about it."""
+    assert expected in str(run(*arguments).exception)
+
+
 @pytest.mark.usefixtures("files")
 def test_explain_names_each_atom_and_a_flip() -> None:
     """Truth, values and a change that flips the answer; DECIMAL stays a number."""
     result = run("explain", "-q", "q.sql", "small", "--event", '{"a": 7}', "--format", "json")
-    found = json.loads(result.stdout)
-    assert found["conditions"] == [{"condition": "a <= 4", "values": {"a": 7}, "truth": False}]
-    assert found["flip"] == {"changes": {"a": {"from": 7, "to": 4}}, "matches": True}
-    assert found["matched"] is False
+    data = json.loads(result.stdout)
+    assert data["conditions"] == [{"condition": "a <= 4", "values": {"a": 7}, "truth": False}]
+    assert data["flip"] == {"changes": {"a": {"from": 7, "to": 4}}, "matches": True}
+    assert data["matched"] is False
     assert result.exit_code == 1
     assert run("explain", "-q", "q.sql", "small", "--event", '{"a": 3}').exit_code == 0
 

@@ -97,8 +97,8 @@ def test_a_table_with_its_summary() -> None:
 def test_up_to_a_limit(limit: int) -> None:
     """--limit counts expressions, not lines."""
     arguments = ("-q", "q.sql", "e.txt", "--semantics", "exact", "--limit", str(limit))
-    found = objects(run("match", *arguments, "--format", "json").stdout)
-    assert len(found) == min(limit, 4)
+    records = objects(run("match", *arguments, "--format", "json").stdout)
+    assert len(records) == min(limit, 4)
 
 
 def test_many_expressions_keep_their_numbers(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,7 +185,7 @@ def test_conditions_of_json_lines(files: Path) -> None:
         (
             ["q.sql", "e.txt", "--semantics", "exact", "--engine", "spark"],
             2,
-            "--semantics runs in this process only; leave out --engine",
+            "--semantics works with --engine local only; leave out --engine",
         ),
         (
             ["q.sql", "none.txt", "--semantics", "exact"],

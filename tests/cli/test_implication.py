@@ -49,8 +49,8 @@ def test_implies(schema: Path, p: str, q: str, code: int, printed: str) -> None:
 def test_implies_as_json(schema: Path) -> None:
     """The witness is a row as events have it: a date as text."""
     result = run(schema, "implies", "day > '2024-01-01'", "qty > 1", "--format", "json")
-    told = json.loads(result.stdout)
-    assert told == {
+    output = json.loads(result.stdout)
+    assert output == {
         "implies": "no",
         "witness": {"day": "2024-01-02", "qty": 1},
         "reason": "",
@@ -60,14 +60,14 @@ def test_implies_as_json(schema: Path) -> None:
 def test_relax_as_json(schema: Path) -> None:
     """What the stream must become, what it lacks, a row of that, and what it took to find out."""
     result = run(schema, "relax", WANTED, BOXES, "--format", "json")
-    told = json.loads(result.stdout)
+    output = json.loads(result.stdout)
     assert result.exit_code == 1
-    assert told["covered"] is False
-    assert told["exact"] is True
-    assert told["rest"] == "price >= 1.0 AND price < 3.0 AND qty BETWEEN 2 AND 4"
-    assert told["witness"] == {"price": 2.0, "qty": 2}
-    assert told["predicate"].endswith("OR (price BETWEEN 1.0 AND 8.0 AND qty BETWEEN 2 AND 4)")
-    assert told["comparisons"] > 0
+    assert output["covered"] is False
+    assert output["exact"] is True
+    assert output["rest"] == "price >= 1.0 AND price < 3.0 AND qty BETWEEN 2 AND 4"
+    assert output["witness"] == {"price": 2.0, "qty": 2}
+    assert output["predicate"].endswith("OR (price BETWEEN 1.0 AND 8.0 AND qty BETWEEN 2 AND 4)")
+    assert output["comparisons"] > 0
 
 
 @pytest.mark.parametrize("method", ["exact", "hsr", "hcr", "em-bfs", "em-dfs", "em-mix"])

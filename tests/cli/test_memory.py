@@ -44,17 +44,17 @@ def test_verdicts_in_json() -> None:
     """`bounded` and `reason` are filled, and what is at fault or kept stands beside them."""
     result = run("check", "-q", "table.sql", "--format", "json")
     assert result.exit_code == 1
-    found = {query["id"]: query for query in json.loads(result.stdout)["queries"]}
+    actual = {query["id"]: query for query in json.loads(result.stdout)["queries"]}
     expected = {n: a for n, (_, a, _) in TABLE_1.items()}
     expected |= {f"{n}_distinct": a for n, (_, _, a) in TABLE_1.items()}
-    assert {name: query["bounded"] for name, query in found.items()} == expected
-    guilty = found["q5_distinct"]["memory"]
+    assert {name: query["bounded"] for name, query in actual.items()} == expected
+    guilty = actual["q5_distinct"]["memory"]
     assert (guilty["condition"], guilty["stream"]) == ("C3", "S")
     assert guilty["predicates"] == ["B < D", "C < E"]
     assert (guilty["file"], guilty["line"]) == ("table.sql", 14)
     assert guilty["witness"] is True
     assert guilty["cures"][0]["sql"].endswith("S.B BETWEEN 0 AND 1000")
-    kept = found["q3"]["memory"]
+    kept = actual["q3"]["memory"]
     assert [synopsis["stores"][0]["buckets"] for synopsis in kept["synopses"]] == [9, 9]
     assert (kept["most"]["values"], kept["most"]["bytes"]) == (36, 216)
 
@@ -75,7 +75,7 @@ def test_the_table_for_people() -> None:
     assert "Theorem 5.6, C3, at table.sql:6:" in printed
     assert "suggestion: SELECT DISTINCT" in printed
     assert "S keeps 9 buckets (A: 9 values): a count" in printed
-    assert printed.rstrip().endswith("7 of unbounded memory")
+    assert printed.rstrip().endswith("7 with unbounded memory")
 
 
 def test_an_unknown_id_is_refused() -> None:
@@ -103,7 +103,7 @@ def test_witnesses_are_files(files: Path) -> None:
 def test_no_witness_for_what_is_bounded() -> None:
     """A note says so, and nothing is written."""
     result = run("check", "-q", "table.sql", "--id", "q3", "--witness", "streams")
-    assert "no query is unbounded" in result.stderr
+    assert "no query needs unbounded memory, so --witness writes nothing" in result.stderr
     assert not Path("streams").exists()
 
 
@@ -112,7 +112,7 @@ def test_a_witness_that_its_type_has_no_room_for() -> None:
     query = "CREATE QUERY q AS SELECT DISTINCT A FROM S WHERE A > 2147483600;"
     Path("q.sql").write_text(PAPER + query)
     result = run("check", "-q", "q.sql", "--witness", "streams", "--size", "100")
-    assert "no room" in result.stderr
+    assert "too few values for 100 rows; give a smaller --size" in result.stderr
 
 
 def test_witnesses_stay_in_their_directory(files: Path) -> None:

@@ -83,7 +83,7 @@ def test_no_query_is_nothing_to_evaluate() -> None:
     assert rearranged.startswith("rearranged: ")
 
 
-def test_the_order_is_told_if_auto_chose_it() -> None:
+def test_the_order_is_reported_if_auto_chose_it() -> None:
     assert "order: " in run(*MATCH, "e.parquet").stdout
 
 
@@ -113,8 +113,11 @@ def test_no_event_makes_no_plot() -> None:
     [
         (["--index", "scan"], "--order-plot needs the index asc, not scan"),
         (["--index", "be_tree"], "--order-plot needs the index asc, not be_tree"),
-        (["--engine", "spark"], "--order-plot runs in this process only; leave out --engine"),
-        (["--semantics", "exact"], "--order-plot is about rows; leave out --semantics"),
+        (["--engine", "spark"], "--order-plot works with --engine local only; leave out --engine"),
+        (
+            ["--semantics", "exact"],
+            "--order-plot shows how rows are matched, not conditions; leave out --semantics",
+        ),
         (
             ["--order-plot", "o.gif"],
             "o.gif: a plot is a .png, .svg or .pdf file; give it such an ending",
@@ -132,7 +135,7 @@ def test_where_there_is_no_order_a_plot_is_refused_early(arguments: list[str], s
     assert result.stdout == ""
 
 
-def test_a_plot_that_cannot_be_written_is_told() -> None:
+def test_a_plot_that_cannot_be_written_is_reported() -> None:
     Path("o.png").mkdir()
     result = run(*MATCH, "e.parquet", "--index", "asc", "--order-plot", "o.png")
     assert str(result.exception) == "o.png: the plot cannot be written: Is a directory"
@@ -141,12 +144,12 @@ def test_a_plot_that_cannot_be_written_is_told() -> None:
 def test_explain_shows_the_order() -> None:
     """Where `asc` holds the query, and nowhere else."""
     explain = ("explain", "-q", "few.sql", "q1", "--index")
-    *_, found, order = run(*explain, "asc").stdout.splitlines()
-    assert found.startswith("found      by asc: a bit in each of ")
+    *_, result, order = run(*explain, "asc").stdout.splitlines()
+    assert result.startswith("index      asc: a bit in each of ")
     assert order.startswith(("order      a, b, ", "order      b, a, "))
-    assert order.endswith("t LIKE; events may change it")
-    told = json.loads(run(*explain, "asc", "--format", "json").stdout)
-    assert sorted(told["order"]) == ["a", "b", "t LIKE"]
+    assert order.endswith("t LIKE; it adapts to the events")
+    output = json.loads(run(*explain, "asc", "--format", "json").stdout)
+    assert sorted(output["order"]) == ["a", "b", "t LIKE"]
     assert "order" not in json.loads(run(*explain, "keyed", "--format", "json").stdout)
     assert "order" not in run(*explain, "keyed").stdout
 
@@ -213,7 +216,7 @@ def test_a_job_with_another_index_has_no_plot() -> None:
     """It is refused before Spark starts."""
     Path("p.toml").write_text(PIPELINE.format(index="auto"))
     result = run("run", "p.toml", "--order-plot", "o.png")
-    assert 'needs index = "asc" in [queries]; here it is auto' in str(result.exception)
+    assert str(result.exception).endswith('has auto; give index = "asc" in [queries]')
 
 
 def test_a_plot_of_many_orders_lists_the_latest() -> None:

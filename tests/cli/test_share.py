@@ -35,14 +35,14 @@ def run(*arguments: object) -> Result:
     return CliRunner().invoke(app, ["share", *map(str, arguments)])
 
 
-def told(*arguments: object) -> dict[str, Any]:
+def run_json(*arguments: object) -> dict[str, Any]:
     """The JSON of a command that goes well: an object on stdout, and nothing else."""
     result = run(*arguments, "--format", "json")
     assert result.exit_code == 0, result.output
     assert result.stderr == ""
-    found = json.loads(result.stdout)
-    assert isinstance(found, dict)
-    return found
+    answer = json.loads(result.stdout)
+    assert isinstance(answer, dict)
+    return answer
 
 
 def refused(*arguments: object) -> HeadgateError:
@@ -70,8 +70,8 @@ def test_the_plan(network: Path) -> None:
 
 
 def test_as_json(network: Path) -> None:
-    found = told("plan", network)
-    assert list(found) == [
+    answer = run_json("plan", network)
+    assert list(answer) == [
         "strategy",
         "method",
         "queries",
@@ -81,41 +81,41 @@ def test_as_json(network: Path) -> None:
         "after",
         "refused_before",
     ]
-    chosen = [query["chosen"] for query in found["queries"]]
+    chosen = [query["chosen"] for query in answer["queries"]]
     assert [one["kind"] for one in chosen] == ["new", "tap", "widen"]
     assert (chosen[1]["of"], chosen[1]["node"]) == (["vela"], "SP5")
-    assert found["queries"][2]["others"][0]["kind"] == "widen"
-    widened = found["streams"][1]
+    assert answer["queries"][2]["others"][0]["kind"] == "widen"
+    widened = answer["streams"][1]
     assert (widened["of"], widened["members"]) == (0, ["vela", "vela_north"])
     assert widened["nodes"] == ["SP4", "SP5", "SP1"]
     assert widened["rows"]["low"] < widened["rows"]["value"] < widened["rows"]["high"]
-    link = next(link for link in found["links"] if link["ends"] == ["SP4", "SP5"])
+    link = next(link for link in answer["links"] if link["ends"] == ["SP4", "SP5"])
     assert link["before"]["value"] > link["after"]["value"] > 0
     assert link["bandwidth"] is None
     for when in ("before", "after"):
-        moved = sum(link["cost"] * link[when]["value"] for link in found["links"])
-        assert found[when]["traffic"] == pytest.approx(moved)
+        moved = sum(link["cost"] * link[when]["value"] for link in answer["links"])
+        assert answer[when]["traffic"] == pytest.approx(moved)
 
 
 def test_strategy_and_method(network: Path) -> None:
     """The command line has the last word."""
-    found = told("plan", network, "--strategy", "filter")
-    assert found["strategy"] == "filter"
-    assert found["before"] == found["after"]
-    relaxed = told("plan", network, "--method", "hcr")
+    answer = run_json("plan", network, "--strategy", "filter")
+    assert answer["strategy"] == "filter"
+    assert answer["before"] == answer["after"]
+    relaxed = run_json("plan", network, "--method", "hcr")
     (where,) = [s["where"] for s in relaxed["streams"] if len(s["members"]) == 2]
     assert " OR " not in where
 
 
 def test_compare(network: Path) -> None:
-    found = told("compare", network)["strategies"]
-    names = [(one["strategy"], one["method"]) for one in found]
+    answer = run_json("compare", network)["strategies"]
+    names = [(one["strategy"], one["method"]) for one in answer]
     assert names[:3] == [("ship", "exact"), ("filter", "exact"), ("share", "exact")]
     assert names[3:6] == [("widen", "exact"), ("widen", "hsr"), ("widen", "hcr")]
     assert names[6:] == [("optimum", "exact")]
-    assert found[6]["traffic"] is None
-    assert found[6]["total"] <= min(one["total"] for one in found[:6])
-    traffic = [one["traffic"] for one in found]
+    assert answer[6]["traffic"] is None
+    assert answer[6]["total"] <= min(one["total"] for one in answer[:6])
+    traffic = [one["traffic"] for one in answer]
     assert traffic[0] > traffic[1] >= traffic[2] >= traffic[3]
     shown = run("compare", network).stdout
     assert "widen, hcr" in shown
@@ -123,9 +123,9 @@ def test_compare(network: Path) -> None:
 
 
 def test_explain(network: Path) -> None:
-    found = told("plan", network, "--explain", "vela_north")
-    assert found["chosen"]["kind"] == "widen"
-    totals = [one["total"] for one in (found["chosen"], *found["others"])]
+    answer = run_json("plan", network, "--explain", "vela_north")
+    assert answer["chosen"]["kind"] == "widen"
+    totals = [one["total"] for one in (answer["chosen"], *answer["others"])]
     assert totals == sorted(totals)
     shown = run("plan", network, "--explain", "vela_north").stdout
     assert "vela_north, for P3" in shown
@@ -137,7 +137,7 @@ def test_explain(network: Path) -> None:
 def test_who_has_left_is_not_explained(network: Path) -> None:
     network.write_text(network.read_text() + '[[queries]]\nleave = "vela"\n')
     assert "query `vela` has left the network" in str(refused("plan", network, "--explain", "vela"))
-    assert [query["id"] for query in told("plan", network)["queries"]] == [
+    assert [query["id"] for query in run_json("plan", network)["queries"]] == [
         "vela_junior",
         "vela_north",
     ]
@@ -145,8 +145,8 @@ def test_who_has_left_is_not_explained(network: Path) -> None:
 
 def test_improve(network: Path) -> None:
     """Here nothing can be better, and nothing becomes worse."""
-    assert told("plan", network, "--improve", "2")["after"] == pytest.approx(
-        told("plan", network)["after"]
+    assert run_json("plan", network, "--improve", "2")["after"] == pytest.approx(
+        run_json("plan", network)["after"]
     )
 
 
@@ -161,7 +161,9 @@ def test_plot(network: Path, tmp_path: Path) -> None:
 def test_no_room(network: Path) -> None:
     """A query that no way has room for is an error; another way is taken where there is one."""
     changed(network, LINK, LINK.replace(" }", ", bandwidth = 10 }"))
-    routes = {query["id"]: query["chosen"]["route"] for query in told("plan", network)["queries"]}
+    routes = {
+        query["id"]: query["chosen"]["route"] for query in run_json("plan", network)["queries"]
+    }
     assert routes["vela_junior"][-3:] == ["SP6", "SP7", "P2"]
     shown = run("plan", network).stdout
     assert "bandwidth" in shown
@@ -175,13 +177,13 @@ def test_no_room_without_sharing(network: Path) -> None:
     """What is possible only by sharing has no before; a comparison says of each why not."""
     changed(network, 'ends = ["SP4", "SP5"]', 'bandwidth = 4_100, ends = ["SP4", "SP5"]')
     changed(network, 'ends = ["SP0", "SP4"]', 'bandwidth = 100, ends = ["SP0", "SP4"]')
-    found = told("plan", network)
-    assert found["before"] is None
-    assert "query `vela_north` has no room: every way to P3 is full" in found["refused_before"]
+    answer = run_json("plan", network)
+    assert answer["before"] is None
+    assert "query `vela_north` has no room: every way to P3 is full" in answer["refused_before"]
     shown = run("plan", network).stdout
     assert "without sharing: " in shown
     assert "(widen, exact)\ntraffic " in shown
-    compared = told("compare", network)["strategies"]
+    compared = run_json("compare", network)["strategies"]
     assert [one["refused"] is None for one in compared][1:4] == [False, False, True]
     assert "has no room" in run("compare", network).stdout
 
@@ -217,17 +219,17 @@ def test_many(tmp_path: Path) -> None:
     shown = run("plan", file, "--strategy", "filter").stdout
     assert "… and 20 more; --format json lists them all" in shown
     assert "… and 21 streams more; --format json has them" in shown
-    assert len(told("plan", file)["queries"]) == 60
+    assert len(run_json("plan", file)["queries"]) == 60
 
 
 def test_rearranged_the_order_is_forgotten(network: Path) -> None:
     """By the option, or by the key of the file."""
     text = network.read_text()
     start, *tables = text.split("[[queries]]")
-    found = []
+    collected = []
     for order in (tables, tables[::-1]):
         network.write_text("[[queries]]".join([start, *order]))
-        found.append(told("plan", network, "--strategy", "share", "--rearrange")["links"])
+        collected.append(run_json("plan", network, "--strategy", "share", "--rearrange")["links"])
         network.write_text("rearrange = true\n" + "[[queries]]".join([start, *order]))
-        found.append(told("plan", network, "--strategy", "share")["links"])
-    assert all(links == found[0] for links in found)
+        collected.append(run_json("plan", network, "--strategy", "share")["links"])
+    assert all(links == collected[0] for links in collected)

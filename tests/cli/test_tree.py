@@ -31,15 +31,15 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("kind", ["scan", "keyed", "be_tree"])
-def test_found_by_the_index_that_was_asked(kind: str) -> None:
+def test_a_query_is_located_by_its_index(kind: str) -> None:
     """--index says which index finds the query; what it means stays the same."""
-    found = json.loads(
+    data = json.loads(
         run("explain", "-q", "q.sql", "q3", "--index", kind, "--format", "json").stdout
     )
-    assert found["found"]["index"] == kind
-    assert found["true_when"] == "a = 1 AND b >= 4"
-    assert "tree" not in found
-    assert "index" not in found
+    assert data["found"]["index"] == kind
+    assert data["true_when"] == "a = 1 AND b >= 4"
+    assert "tree" not in data
+    assert "index" not in data
 
 
 def test_the_tree_follows_the_explanation() -> None:
@@ -61,7 +61,7 @@ def test_the_tree_follows_the_explanation() -> None:
     assert result.exit_code == 0
 
 
-def test_the_tree_alone() -> None:
+def test_the_tree_by_itself() -> None:
     """Without an ID there is only the tree with its figures, and nothing is marked."""
     result = run("explain", "-q", "q.sql", "--stream", "s", *TREE)
     assert result.stdout.startswith("BE-Tree    61 queries as 62 expressions\n")
@@ -69,20 +69,20 @@ def test_the_tree_alone() -> None:
     assert result.exit_code == 0
 
 
-def test_refused_queries_are_told_with_the_tree() -> None:
+def test_refused_queries_are_reported_with_the_tree() -> None:
     """A tree without its refused queries says so."""
     result = ran("explain", "-q", "one.sql", *TREE)
     assert "no attribute `z`" in result.stderr
     assert result.stdout.endswith("root [leaf: 1 of 20]\n")
 
 
-def test_queries_beside_the_tree_are_counted() -> None:
+def test_queries_outside_the_tree_are_counted() -> None:
     """A query of too many alternatives is scanned, and the figures say so."""
     clauses = " AND ".join(f"(a = {n} OR b = {n})" for n in range(8))
     Path("wide.sql").write_text(STREAMS + f"CREATE QUERY w AS SELECT * FROM s WHERE {clauses};")
     result = run("explain", "-q", "wide.sql", "w", *TREE)
-    assert "found      by be_tree: scanned" in result.stdout
-    assert "and also   1 query scanned" in result.stdout
+    assert "index      be_tree: scanned" in result.stdout
+    assert "scanned    1 query, too wide for the tree" in result.stdout
 
 
 def test_the_tree_as_json() -> None:
@@ -90,17 +90,17 @@ def test_the_tree_as_json() -> None:
     plain = json.loads(
         run("explain", "-q", "q.sql", "q3", "--index", "be_tree", "--format", "json").stdout
     )
-    found = json.loads(run("explain", "-q", "q.sql", "q3", *TREE, "--format", "json").stdout)
-    tree, index = found.pop("tree"), found.pop("index")
-    assert found == plain
+    data = json.loads(run("explain", "-q", "q.sql", "q3", *TREE, "--format", "json").stdout)
+    tree, index = data.pop("tree"), data.pop("index")
+    assert data == plain
     assert all(set(line) == {"depth", "text"} for line in tree)
     assert tree[0]["depth"] == 0
     assert index["kind"] == "be_tree"
     assert index["expressions"] == 62
-    alone = json.loads(
+    single = json.loads(
         run("explain", "-q", "q.sql", "--stream", "s", *TREE, "--format", "json").stdout
     )
-    assert alone == {"tree": tree, "index": index}
+    assert single == {"tree": tree, "index": index}
 
 
 def test_an_event_still_decides_the_exit_code() -> None:
@@ -117,8 +117,8 @@ def test_an_event_still_decides_the_exit_code() -> None:
         (["q.sql", "q3", "--tree"], "--tree draws a BE-Tree; add --index be_tree"),
         (["q.sql", "q3", "--index", "betree"], "no index `betree`; did you mean `be_tree`?"),
         (["q.sql", *TREE, "--event", "{}"], "--event is for one query; give its ID"),
-        (["q.sql", *TREE], "which stream? The schema has s, r; name one"),
-        (["q.sql", "q3", "--stream", "r"], "`q3` reads s, not r"),
+        (["q.sql", *TREE], "which stream? There are s, r; choose one with --stream NAME"),
+        (["q.sql", "q3", "--stream", "r"], "`q3` reads s, not r; leave out --stream"),
         (
             ["q.sql", "joined", *TREE],
             "`joined` is not a filter, so no tree holds it; leave out --tree",

@@ -8,8 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from headgate.cli.summary import describe_stored_rows
-from headgate.cli.watch import open_view
+from headgate.cli.watch import describe_stored_rows, open_view
 from headgate.spark.job.commit.log import Counts
 from headgate.spark.job.progress import BatchResult, BoundedProgress, OrderReport, RunStats
 
@@ -32,7 +31,7 @@ def test_the_order_is_in_the_progress_line_where_there_is_one(
     }
 
 
-def test_what_continuous_queries_store_is_told_against_their_bounds(
+def test_what_continuous_queries_store_is_reported_with_their_bounds(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     stored = {

@@ -22,8 +22,8 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 def test_page(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """The page's command prints what stands below it."""
-    (found,) = COMMAND.findall((EXAMPLE / "README.md").read_text(encoding="utf-8"))
-    arguments, expected = found
+    (actual,) = COMMAND.findall((EXAMPLE / "README.md").read_text(encoding="utf-8"))
+    arguments, expected = actual
     monkeypatch.setattr(sys, "argv", ["find.py", *shlex.split(arguments)])
     runpy.run_path(str(EXAMPLE / "find.py"), run_name="__main__")
     printed = capsys.readouterr().out
@@ -44,10 +44,10 @@ def test_one_letter() -> None:
     cities = [city for city in find.list_city_names()[:4_000] if len(find.find_grams(city)) >= 6]
     index = hg.build_index(find.make_queries(cities))
     dice = random.Random(1)
-    found = index.match([find.make_event(changed(city, dice)) for city in cities])
-    hits = sum(city in found[i] for i, city in enumerate(cities))
+    matches = index.match([find.make_event(changed(city, dice)) for city in cities])
+    hits = sum(city in matches[i] for i, city in enumerate(cities))
     assert hits / len(cities) > 0.99
-    assert found.total / len(cities) < 20
+    assert matches.total / len(cities) < 20
 
 
 def changed(city: str, dice: random.Random) -> str:

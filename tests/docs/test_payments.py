@@ -28,9 +28,9 @@ def test_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     copied = shutil.ignore_patterns("data")
     shutil.copytree(EXAMPLE, tmp_path, dirs_exist_ok=True, ignore=copied)
     monkeypatch.chdir(tmp_path)
-    found = examples(EXAMPLE / "README.md")
-    assert len(found) == 3
-    for command, expected in found:
+    actual = examples(EXAMPLE / "README.md")
+    assert len(actual) == 3
+    for command, expected in actual:
         result = CliRunner().invoke(app, shlex.split(command))
         refusal = [f"error: {result.exception}"] if isinstance(result.exception, Unbounded) else []
         lines = [*result.output.splitlines(), *refusal]
@@ -41,8 +41,8 @@ def test_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_data(tmp_path: Path) -> None:
     """Events fit their streams, the same ones each time, and some payments come a day later."""
     prepare: Any = runpy.run_path(str(EXAMPLE / "run.py"))["prepare"]
-    told = prepare(tmp_path / "one", 2)
-    assert told == prepare(tmp_path / "two", 2) == "845 orders and 818 payments of 2 days"
+    output = prepare(tmp_path / "one", 2)
+    assert output == prepare(tmp_path / "two", 2) == "845 orders and 818 payments of 2 days"
     schema = hg.read_queries(EXAMPLE / "schema.sql", EXAMPLE / "queries.sql").schema
     for stream in ("orders", "payments"):
         files = sorted((tmp_path / "one" / stream).iterdir())

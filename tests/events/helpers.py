@@ -45,9 +45,9 @@ def values(batch: EventBatch) -> list[Any]:
     return [row[name] for row in rows(batch)]
 
 
-def exact(found: list[Any]) -> list[str]:
+def exact(result: list[Any]) -> list[str]:
     """Values in a form that tells −0.0 from 0.0 and 1.0 from 1, and equates NaN with itself."""
-    return [v.isoformat() if isinstance(v, datetime) else repr(v) for v in found]
+    return [v.isoformat() if isinstance(v, datetime) else repr(v) for v in result]
 
 
 def reasons(batch: EventBatch) -> list[str]:

@@ -92,27 +92,27 @@ def written(name: str, content: bytes) -> Iterator[Path]:
         yield path
 
 
-def told(batches: Iterable[EventBatch]) -> dict[str, Any]:
+def summarise(batches: Iterable[EventBatch]) -> dict[str, Any]:
     """Everything that was read except the numbers of events and the edges of batches."""
-    found = list(batches)
+    read = list(batches)
     unknown: Counter[str] = Counter()
-    for batch in found:
+    for batch in read:
         unknown.update(batch.unknown)
     return {
-        "rows": [row for batch in found for row in rows(batch)],
-        "lines": [line for batch in found for line in batch.lines.tolist()],
+        "rows": [row for batch in read for row in rows(batch)],
+        "lines": [line for batch in read for line in batch.lines.tolist()],
         "dead": [
             (letter.source, letter.line, letter.reason, letter.raw)
-            for batch in found
+            for batch in read
             for letter in batch.dead
         ],
-        "blank": sum(batch.blank for batch in found),
+        "blank": sum(batch.blank for batch in read),
         "unknown": unknown,
     }
 
 
 def read_all(pieces: Iterable[Piece], **options: Any) -> dict[str, Any]:
-    return told(batch for piece in pieces for batch in read_piece(piece, DECLARED, **options))
+    return summarise(batch for piece in pieces for batch in read_piece(piece, DECLARED, **options))
 
 
 def stretches(index: LineIndex, cuts: list[int]) -> list[Piece]:
@@ -138,7 +138,7 @@ def test_json_lines_in_pieces(text: bytes, max_bytes: int, batch_rows: int) -> N
                 assert text[piece.start : piece.end - 1].find(b"\n", max_bytes) == -1
         else:
             assert pieces == [Piece(str(path))]
-        expected = told(read_events(path, DECLARED))
+        expected = summarise(read_events(path, DECLARED))
         assert read_all(pieces, batch_rows=batch_rows) == expected
         assert read_all(pieces, batch_rows=batch_rows, dead_letter_errors=True) == expected
 
@@ -151,7 +151,7 @@ def test_stretches_of_json_lines(text: bytes, cuts: list[int]) -> None:
         index = LineIndex(path)
         assert index.total == len(text.split(b"\n")) - (text.endswith(b"\n") or not text)
         pieces = stretches(index, cuts)
-        assert read_all(pieces) == told(read_events(path, DECLARED))
+        assert read_all(pieces) == summarise(read_events(path, DECLARED))
         for piece, first, last in zip(
             pieces, sorted([0, *cuts]), sorted([*cuts, index.total]), strict=False
         ):
@@ -174,7 +174,7 @@ def test_stretches_of_csv(blanks: bytes, text: bytes, cuts: list[int], batch_row
         blanks = b""
     with written("e.csv", blanks + b"id,name,other\n" + text.removeprefix(BOM)) as path:
         index = LineIndex(path)
-        expected = told(read_events(path, DECLARED))
+        expected = summarise(read_events(path, DECLARED))
         assert read_all(split_file(path, max_bytes=1)) == expected
         if index.total:
             assert read_all(stretches(index, cuts), batch_rows=batch_rows) == expected
@@ -195,7 +195,7 @@ def test_pieces_of_parquet(
         path = Path(folder) / "e.parquet"
         table = pa.table({"ID": pa.array(values, pa.int64()), "é": pa.nulls(len(values))})
         pq.write_table(table, path, row_group_size=group)
-        expected = told(read_events(path, DECLARED))
+        expected = summarise(read_events(path, DECLARED))
         assert expected["unknown"] == ({"é": len(values)} if values else {})
         for pieces in (split_file(path, max_bytes=max_bytes), stretches(LineIndex(path), cuts)):
             assert read_all(pieces, batch_rows=2) == expected
@@ -275,11 +275,11 @@ def test_a_cut_file_keeps_what_it_has(tmp_path: Path, name: str, batch_rows: int
     text = head + b"".join(line.format(n, n).encode() for n in range(9_000))
     path = tmp_path / name
     path.write_bytes(gzip.compress(text)[:-2_000])
-    found = read_all([Piece(str(path))], batch_rows=batch_rows, dead_letter_errors=True)
-    count = len(found["rows"])
+    contents = read_all([Piece(str(path))], batch_rows=batch_rows, dead_letter_errors=True)
+    count = len(contents["rows"])
     assert 100 < count < 9_000
-    assert [row["id"] for row in found["rows"]] == list(range(count))
-    *open_quote, (_, at, reason, raw) = found["dead"]
+    assert [row["id"] for row in contents["rows"]] == list(range(count))
+    *open_quote, (_, at, reason, raw) = contents["dead"]
     height = line.count("\n")
     assert at == 1 + (head != b"") + height * count + len(open_quote)
     assert "cannot be read: Compressed file ended" in reason
@@ -287,7 +287,7 @@ def test_a_cut_file_keeps_what_it_has(tmp_path: Path, name: str, batch_rows: int
     assert raw == ""
     batches = read_events(path, DECLARED, batch_rows=batch_rows)
     with pytest.raises(EventError, match="cannot be read: Compressed file ended"):
-        told(batches)
+        summarise(batches)
 
 
 def bury_one(path: Path) -> tuple[int, str, str]:
@@ -332,9 +332,9 @@ def test_a_damaged_row_group(tmp_path: Path) -> None:
     hole = pq.ParquetFile(path).metadata.row_group(6).column(1).data_page_offset
     raw = path.read_bytes()
     path.write_bytes(raw[:hole] + b"\xff" * 200 + raw[hole + 200 :])
-    found = read_all([Piece(str(path))], batch_rows=50, dead_letter_errors=True)
-    assert [row["id"] for row in found["rows"]] == list(range(600))
-    ((_, line, reason, _),) = found["dead"]
+    contents = read_all([Piece(str(path))], batch_rows=50, dead_letter_errors=True)
+    assert [row["id"] for row in contents["rows"]] == list(range(600))
+    ((_, line, reason, _),) = contents["dead"]
     assert line == 601
     assert "cannot be read" in reason
 
@@ -344,14 +344,14 @@ def test_a_column_of_another_type_buries_its_rows(tmp_path: Path) -> None:
     path = tmp_path / "e.parquet"
     table = pa.table({"id": ["1", None, "x"], "name": ["a", "b", "c"]})
     pq.write_table(table, path)
-    found = read_all(split_file(path), dead_letter_errors=True)
-    assert found["rows"] == [{"id": None, "name": "b"}]
+    contents = read_all(split_file(path), dead_letter_errors=True)
+    assert contents["rows"] == [{"id": None, "name": "b"}]
     reason = "column `id` is string, and the stream declares INT; "
-    assert [(line, said.startswith(reason)) for _, line, said, _ in found["dead"]] == [
+    assert [(line, said.startswith(reason)) for _, line, said, _ in contents["dead"]] == [
         (1, True),
         (3, True),
     ]
-    assert found["dead"][0][3] == '{"id":"1","name":"a"}'
+    assert contents["dead"][0][3] == '{"id":"1","name":"a"}'
     with pytest.raises(EventError, match="column `id` is string"):
         read_all(split_file(path))
 
@@ -360,9 +360,9 @@ def test_columns_that_contradict_the_stream_bury_all_rows(tmp_path: Path) -> Non
     """Two columns for one attribute, or no struct where a path leads, spoil every row."""
     path = tmp_path / "e.parquet"
     pq.write_table(pa.table({"id": [1, None], "ID": [1, 2]}), path)
-    found = read_all(split_file(path), dead_letter_errors=True)
-    assert [line for _, line, _, _ in found["dead"]] == [1, 2]
-    assert {said for _, _, said, _ in found["dead"]} == {
+    contents = read_all(split_file(path), dead_letter_errors=True)
+    assert [line for _, line, _, _ in contents["dead"]] == [1, 2]
+    assert {said for _, _, said, _ in contents["dead"]} == {
         "attribute `id` has two columns; rename or drop one"
     }
     nested = stream(a__b=INT)
@@ -380,9 +380,9 @@ def test_files_that_change_are_noticed(tmp_path: Path) -> None:
     path.write_bytes(b'{"id": 1}\n' * 10)
     pieces = split_file(path, max_bytes=35)
     path.write_bytes(b'{"id": 1}\n' * 6)
-    found = read_all(pieces, dead_letter_errors=True)
-    assert len(found["rows"]) == 6
-    said = [(line, reason) for _, line, reason, _ in found["dead"]]
+    contents = read_all(pieces, dead_letter_errors=True)
+    assert len(contents["rows"]) == 6
+    said = [(line, reason) for _, line, reason, _ in contents["dead"]]
     assert said[0] == (7, "ends at byte 60, before 80; was it changed while it was read?")
     table = tmp_path / "e.parquet"
     pq.write_table(pa.table({"id": [1, 2, 3]}), table)

@@ -83,8 +83,8 @@ def test_lines_go_on_across_batches(tmp_path: Path) -> None:
     assert [(letter.line, letter.event) for letter in letters] == [(3, 1), (6, 3)]
     csv = written(tmp_path, "e.csv", b'\nid,name\n1,"\n"\nx,y\n\n2,z\nx,y\n')
     batches = list(read_events(csv, DECLARED, batch_rows=2))
-    found = [(letter.line, letter.event) for batch in batches for letter in batch.dead]
-    assert found == [(5, 1), (8, 3)]
+    listed = [(letter.line, letter.event) for batch in batches for letter in batch.dead]
+    assert listed == [(5, 1), (8, 3)]
     assert sum(batch.blank for batch in batches) == 2
 
 
@@ -150,7 +150,7 @@ def test_damaged_files(tmp_path: Path) -> None:
     raw = (tmp_path / "hole.parquet").read_bytes()
     (tmp_path / "hole.parquet").write_bytes(raw[:4] + b"\xff" * 400 + raw[404:])
     for path in sorted(tmp_path.iterdir()):
-        with pytest.raises(EventError, match=r"cannot be read: .*; is it whole"):
+        with pytest.raises(EventError, match=r"cannot be read: .*; is it complete"):
             list(read_events(path, DECLARED))
 
 

@@ -12,8 +12,8 @@ from headgate.errors import EventError
 from headgate.events import Inferred, infer_stream, inference, read_events
 
 
-def types(found: Inferred) -> dict[str, str]:
-    return {attribute.name: attribute.type.sql for attribute in found.stream}
+def types(result: Inferred) -> dict[str, str]:
+    return {attribute.name: attribute.type.sql for attribute in result.stream}
 
 
 def from_json(folder: Path, *lines: str) -> Inferred:
@@ -50,9 +50,9 @@ def test_types_of_json(tmp_path: Path, values: list[str], sql: str) -> None:
     ("values", "why"),
     [
         (["1", "[2]"], "an array"),
-        (["1", '"x"'], "no type takes 'x' and what came before it"),
-        (["0.5", "9007199254740993"], "no type takes 9007199254740993 and what came before it"),
-        (["9" * 39], "no type takes " + "9" * 39 + " and what came before it"),
+        (["1", '"x"'], "no type takes 'x' and the values before it"),
+        (["0.5", "9007199254740993"], "no type takes 9007199254740993 and the values before it"),
+        (["9" * 39], "no type takes " + "9" * 39 + " and the values before it"),
         (['{"a": 1}', "2"], "sometimes an object and sometimes not"),
         (["{}"], "an empty object"),
         (['{"a.b": 1, "": 2}'], None),
@@ -60,37 +60,37 @@ def test_types_of_json(tmp_path: Path, values: list[str], sql: str) -> None:
 )
 def test_skipped_in_json(tmp_path: Path, values: list[str], why: str | None) -> None:
     """What no type can hold is left out and listed."""
-    found = from_json(tmp_path, *(f'{{"v": {value}, "w": 1}}' for value in values))
-    assert types(found) == {"w": "INT"}
-    key = "a name that no path can reach"
-    assert found.skipped == ((("v", why),) if why else (("v.a.b", key), ("v.", key)))
+    loaded = from_json(tmp_path, *(f'{{"v": {value}, "w": 1}}' for value in values))
+    assert types(loaded) == {"w": "INT"}
+    key = "a step of its path is empty, or has a dot in it"
+    assert loaded.skipped == ((("v", why),) if why else (("v.a.b", key), ("v.", key)))
 
 
 def test_nested_names_and_case(tmp_path: Path) -> None:
     """Objects become paths, the first spelling of a name wins, and broken lines do not count."""
-    found = from_json(
+    loaded = from_json(
         tmp_path,
         '{"Id": 1, "quote": {"Bid": {"px": 1}}}',
         "oops",
         '{"ID": 5000000000, "QUOTE": {"bid": {"PX": 0.5, "n": "x"}, "ask": 2}, "flat.key": 1}',
     )
-    assert types(found) == {
+    assert types(loaded) == {
         "Id": "BIGINT",
         "quote.Bid.px": "DOUBLE",
         "quote.Bid.n": "STRING",
         "quote.ask": "INT",
         "flat.key": "INT",
     }
-    assert (found.rows, found.skipped, found.stream.name) == (2, (), "trades_2024")
+    assert (loaded.rows, loaded.skipped, loaded.stream.name) == (2, (), "trades_2024")
 
 
 def test_maps_are_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An object whose keys are data does not become a thousand attributes."""
     monkeypatch.setattr(inference, "MAX_KEYS", 10)
     lines = [f'{{"id": 1, "tags": {{"k{number}": 1}}}}' for number in range(20)]
-    found = from_json(tmp_path, *lines)
-    assert types(found) == {"id": "INT"}
-    assert found.skipped == (("tags", "a map with more than 10 keys"),)
+    loaded = from_json(tmp_path, *lines)
+    assert types(loaded) == {"id": "INT"}
+    assert loaded.skipped == (("tags", "a map with more than 10 keys"),)
     with pytest.raises(EventError, match="each event is a map with more than 10 keys; put"):
         from_json(tmp_path, *(f'{{"k{number}": 1}}' for number in range(20)))
 
@@ -104,8 +104,8 @@ def test_csv(tmp_path: Path) -> None:
         'FALSE,"2",5000000000,0.5,"",2024-01-03,2024-01-02T03:04Z,1234, ,' + "9" * 40 + ",\n"
         "too,few\n"
     )
-    found = infer_stream(path, "mine")
-    assert types(found) == {
+    stream = infer_stream(path, "mine")
+    assert types(stream) == {
         "b": "BOOLEAN",
         "i": "INT",
         "n": "BIGINT",
@@ -117,8 +117,8 @@ def test_csv(tmp_path: Path) -> None:
         "none": "STRING",
         "huge": "STRING",
     }
-    assert found.skipped == (("column 11", "without a name in the header"),)
-    assert (found.rows, found.stream.name) == (2, "mine")
+    assert stream.skipped == (("column 11", "without a name in the header"),)
+    assert (stream.rows, stream.stream.name) == (2, "mine")
 
 
 def test_parquet(tmp_path: Path) -> None:
@@ -145,8 +145,8 @@ def test_parquet(tmp_path: Path) -> None:
     schema = pa.schema(columns)
     path = tmp_path / "2024 trades.parquet"
     pq.write_table(schema.empty_table(), path)
-    found = infer_stream(path)
-    assert types(found) == {
+    stream = infer_stream(path)
+    assert types(stream) == {
         "b": "BOOLEAN",
         "i": "INT",
         "u": "BIGINT",
@@ -160,9 +160,9 @@ def test_parquet(tmp_path: Path) -> None:
         "none": "STRING",
         "a.b": "BIGINT",
     }
-    assert [name for name, _ in found.skipped] == ["a.l", "a.x.y", "m", "raw", "K"]
-    assert (found.rows, found.stream.name) == (0, "events_2024_trades")
-    assert list(read_events(path, found.stream)) == []
+    assert [name for name, _ in stream.skipped] == ["a.l", "a.x.y", "m", "raw", "K"]
+    assert (stream.rows, stream.stream.name) == (0, "events_2024_trades")
+    assert list(read_events(path, stream.stream)) == []
 
 
 def test_nothing_to_infer_from(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ from headgate.schema import (
     Timestamp,
     Type,
 )
-from headgate.schema.datetimes import parse_date, parse_timestamp
+from headgate.sql.literals import parse_date, parse_timestamp
 from tests.events.helpers import exact
 from tests.events.oracle import DeadError, read_line
 from tests.scale import case_count
@@ -249,8 +249,8 @@ def test_agrees_with_the_oracle(line: str) -> None:
         assert len(batch.dead) == 1
         return
     assert batch.dead == ()
-    (found,) = batch.table.to_pylist()
-    assert {n: repr(v) for n, v in ordinals(found).items()} == {n: repr(v) for n, v in row.items()}
+    (actual,) = batch.table.to_pylist()
+    assert {n: repr(v) for n, v in ordinals(actual).items()} == {n: repr(v) for n, v in row.items()}
 
 
 @settings(max_examples=case_count(200))
@@ -271,8 +271,8 @@ def test_local_times_agree(clock: datetime, zone: str, unit: str) -> None:
         batch_from_rows([{"t": clock}], declared),
         batch_from_rows(pa.table({"t": arrow}), declared),
     ]
-    found = {ordinals(batch.table.to_pylist()[0])["t"] for batch in moments}
-    assert found == {read_line(line, {"t": "TIMESTAMP"}, zone)["t"]}
+    actual = {ordinals(batch.table.to_pylist()[0])["t"] for batch in moments}
+    assert actual == {read_line(line, {"t": "TIMESTAMP"}, zone)["t"]}
 
 
 @given(st.dates(), st.datetimes(timezones=st.none() | st.just(UTC)))
@@ -280,9 +280,9 @@ def test_forms_are_those_of_literals(day: date, clock: datetime) -> None:
     """What is a date or a time in an event means the same in a query."""
     declared = Stream("s", (Attribute("d", DATE), Attribute("t", TIMESTAMP)))
     row = {"d": day.isoformat(), "t": clock.isoformat()}
-    (found,) = batch_from_rows([row], declared).table.to_pylist()
-    assert found["d"] == parse_date(row["d"])
-    assert found["t"] == TIMESTAMP.moment(parse_timestamp(row["t"]))
+    (actual,) = batch_from_rows([row], declared).table.to_pylist()
+    assert actual["d"] == parse_date(row["d"])
+    assert actual["t"] == TIMESTAMP.moment(parse_timestamp(row["t"]))
 
 
 @given(st.lists(LINES | st.just("") | st.just(" \t"), max_size=12))
@@ -446,8 +446,8 @@ def test_columns_of_times_are_counted_exactly(
         good = [s for s in seconds if YEARS["first"] <= s < YEARS["end"]]
         worth = [s * step if step > 0 else s / -step for s in good]
         batch = batch_from_rows(pa.table({"v": array}), Stream("s", (Attribute("v", type_),)))
-        found = [ordinals(row)["v"] for row in batch.table.to_pylist()]
-        assert found == [int(w) for w in worth if w.denominator == 1]
+        actual = [ordinals(row)["v"] for row in batch.table.to_pylist()]
+        assert actual == [int(w) for w in worth if w.denominator == 1]
         assert batch.total == len(ticks)
 
     plain = pa.array(ticks, pa.int64())
@@ -464,11 +464,11 @@ def test_inferred_streams_take_their_file(lines: list[str]) -> None:
     with TemporaryDirectory() as name:
         path = Path(name) / "e.jsonl"
         path.write_text("\n".join(lines), encoding="utf-8")
-        found = infer_stream(path)
-        batches = list(read_events(path, found.stream))
+        stream = infer_stream(path)
+        batches = list(read_events(path, stream.stream))
     letters = [letter for batch in batches for letter in batch.dead]
     assert all("given twice" in letter.reason for letter in letters)
-    assert found.rows == sum(batch.total for batch in batches)
+    assert stream.rows == sum(batch.total for batch in batches)
 
 
 @settings(max_examples=case_count(200))
@@ -479,8 +479,8 @@ def test_inferred_streams_take_their_csv(pairs: list[tuple[str, str]]) -> None:
         path = Path(name) / "e.csv"
         body = "".join(f"{a.replace(chr(34), '')},{b.replace(chr(34), '')}\n" for a, b in pairs)
         path.write_bytes(b"a,b\n" + body.replace(", ", " ").encode())
-        found = infer_stream(path)
-        batches = list(read_events(path, found.stream))
+        stream = infer_stream(path)
+        batches = list(read_events(path, stream.stream))
     bad = {letter.reason for batch in batches for letter in batch.dead}
     assert all("fields, and the header" in reason for reason in bad)
 

@@ -303,8 +303,8 @@ def test_python_value_fits(type_: Type, value: Any, expected: Any) -> None:
 @pytest.mark.parametrize(("type_", "value", "reason"), BAD_DICTS)
 def test_python_value_is_unfit(type_: Type, value: Any, reason: str) -> None:
     """A Python value of the wrong kind makes a dead letter."""
-    (found,) = reasons(batch_from_rows([{"v": value}], stream(v=type_)))
-    assert found.endswith(reason)
+    (result,) = reasons(batch_from_rows([{"v": value}], stream(v=type_)))
+    assert result.endswith(reason)
 
 
 def test_rows_that_are_no_dicts() -> None:

@@ -98,7 +98,7 @@ def test_files(tmp_path: Path) -> None:
 NAMES = st.sampled_from(["id", "ID", "name", "a", "A", "b", "a.b", "c", "x", "X", "", "é"])
 OBJECTS = st.recursive(
     st.integers(0, 3), lambda inner: st.dictionaries(NAMES, inner, max_size=4), max_leaves=8
-).filter(lambda found: isinstance(found, dict))
+).filter(lambda row: isinstance(row, dict))
 
 
 def naive(row: dict[str, Any], declared: list[str], prefix: str = "") -> list[str]:

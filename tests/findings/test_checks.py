@@ -18,7 +18,7 @@ def findings(*statements: str) -> dict[str, Finding]:
     """The findings on some statements, by id."""
     script = Script(Schema())
     read = list(script.read(";\n".join((SCHEMA, *statements))))
-    queries = [found for found in read if isinstance(found, Query)]
+    queries = [result for result in read if isinstance(result, Query)]
     assert len(queries) == len(statements), read
     return {f.id: f for f in hg.check(QuerySet(script.schema, queries))}
 
@@ -52,14 +52,14 @@ def findings(*statements: str) -> dict[str, Finding]:
 )
 def test_satisfiability(where: str, answer: str) -> None:
     """Can the condition ever be TRUE, given what the stream declares?"""
-    found = findings(f"CREATE QUERY q AS SELECT * FROM s WHERE {where}")["q"]
-    assert found.satisfiable == answer, found
-    assert bool(found.reason) == (answer != "yes")
+    listed = findings(f"CREATE QUERY q AS SELECT * FROM s WHERE {where}")["q"]
+    assert listed.satisfiable == answer, listed
+    assert bool(listed.reason) == (answer != "yes")
 
 
-def test_duplicates_are_found_whatever_the_spelling() -> None:
+def test_duplicates_are_detected_whatever_the_spelling() -> None:
     """Order, redundancy and aliases do not hide a duplicate; the first one is the original."""
-    found = findings(
+    listed = findings(
         "CREATE QUERY one AS SELECT * FROM s WHERE a > 3 AND b = 1",
         "CREATE QUERY two AS SELECT * FROM s AS x WHERE x.b = 1 AND NOT x.a <= 3 AND x.a > 2",
         "CREATE QUERY three AS SELECT * FROM s WHERE COALESCE(a >= 4, FALSE) AND b IN (1)",
@@ -69,13 +69,13 @@ def test_duplicates_are_found_whatever_the_spelling() -> None:
         "CREATE QUERY never AS SELECT * FROM s WHERE a > 3 AND a < 2",
         "CREATE QUERY neither AS SELECT * FROM s WHERE b > 3 AND b < 2",
     )
-    duplicates = {name: f.duplicate_of for name, f in found.items() if f.duplicate_of}
+    duplicates = {name: f.duplicate_of for name, f in listed.items() if f.duplicate_of}
     assert duplicates == {"two": "one", "three": "one"}
 
 
 def test_implied_queries_name_the_largest_that_imply_them() -> None:
     """Direct ones only, of one stream, whatever is selected; duplicates by meaning are found."""
-    found = findings(
+    listed = findings(
         "CREATE QUERY wide AS SELECT * FROM s WHERE b > 1",
         "CREATE QUERY narrow AS SELECT * FROM s WHERE b > 3",
         "CREATE QUERY middle AS SELECT t FROM s WHERE b > 2",
@@ -84,9 +84,9 @@ def test_implied_queries_name_the_largest_that_imply_them() -> None:
         "CREATE QUERY again AS SELECT * FROM s WHERE b > 5 OR b IN (4, 5)",
         "CREATE QUERY counted AS SELECT COUNT(*) AS n FROM s WHERE b > 4",
     )
-    implied = {name: f.implied_by for name, f in found.items() if f.implied_by}
+    implied = {name: f.implied_by for name, f in listed.items() if f.implied_by}
     assert implied == {"wide": ("middle",), "middle": ("narrow",)}
-    assert found["again"].duplicate_of == "narrow"
+    assert listed["again"].duplicate_of == "narrow"
 
 
 def test_many_queries_are_compared_as_few_are() -> None:
@@ -94,67 +94,67 @@ def test_many_queries_are_compared_as_few_are() -> None:
     script = Script(Schema())
     statements = [f"CREATE QUERY q{x} AS SELECT * FROM r WHERE a > {x}" for x in range(50)]
     read = list(script.read(";\n".join((SCHEMA, *statements))))
-    queries = QuerySet(script.schema, [found for found in read if isinstance(found, Query)])
+    queries = QuerySet(script.schema, [result for result in read if isinstance(result, Query)])
     steps: list[int] = []
-    found = hg.check(queries, progress=steps.append)
-    assert [f.implied_by for f in found] == [(f"q{x + 1}",) for x in range(49)] + [()]
+    result = hg.check(queries, progress=steps.append)
+    assert [f.implied_by for f in result] == [(f"q{x + 1}",) for x in range(49)] + [()]
     assert sum(steps) == 100
 
 
 def test_joins_and_aggregates_are_checked_too() -> None:
     """A contradiction across streams is one."""
-    found = findings(
+    listed = findings(
         "CREATE QUERY fine AS SELECT x.a FROM s AS x, r AS y WHERE x.a < y.a",
         "CREATE QUERY never AS SELECT x.a FROM s AS x, r AS y WHERE x.a < y.a AND y.a < 1",
         "CREATE QUERY grouped AS SELECT a, COUNT(*) AS n FROM r WHERE a = a GROUP BY a",
     )
-    assert {name: f.satisfiable for name, f in found.items()} == {
+    assert {name: f.satisfiable for name, f in listed.items()} == {
         "fine": "yes",
         "never": "no",
         "grouped": "yes",
     }
-    assert {name: f.bounded for name, f in found.items()} == {
+    assert {name: f.bounded for name, f in listed.items()} == {
         "fine": "yes",
         "never": "yes",
         "grouped": "no",
     }
-    assert "needs unbounded memory" in found["grouped"].reason
-    assert found["never"].reason.startswith("never TRUE")
+    assert "needs unbounded memory" in listed["grouped"].reason
+    assert listed["never"].reason.startswith("never TRUE")
 
 
 def test_a_contradiction_that_only_the_closure_sees() -> None:
     """Two whole numbers between three and six leave no room for a third."""
-    found = findings(
+    listed = findings(
         "CREATE QUERY q AS SELECT x.a FROM r AS x, r AS y, r AS z "
         "WHERE x.a > 3 AND x.a < y.a AND y.a < z.a AND z.a < 6"
     )["q"]
-    assert (found.satisfiable, found.bounded) == ("no", "yes")
+    assert (listed.satisfiable, listed.bounded) == ("no", "yes")
 
 
-def test_one_query_alone() -> None:
+def test_a_single_query() -> None:
     """A query is checked by itself as in a set of one."""
     script = Script(Schema())
     statement = "CREATE QUERY q AS SELECT DISTINCT a FROM r"
     read = [f for f in script.read(f"{SCHEMA}\n{statement}") if isinstance(f, Query)]
-    found = hg.check(read[0])
-    assert [found] == hg.check(QuerySet(script.schema, read))
-    assert (found.id, found.bounded) == ("q", "no")
+    result = hg.check(read[0])
+    assert [result] == hg.check(QuerySet(script.schema, read))
+    assert (result.id, result.bounded) == ("q", "no")
 
 
 def test_filters_are_bounded_and_carry_no_verdict() -> None:
     """A filter remembers nothing."""
-    found = findings("CREATE QUERY q AS SELECT * FROM r WHERE a > 3")["q"]
-    assert (found.bounded, found.memory) == ("yes", None)
+    listed = findings("CREATE QUERY q AS SELECT * FROM r WHERE a > 3")["q"]
+    assert (listed.bounded, listed.memory) == ("yes", None)
 
 
 def test_equal_conditions_with_different_outputs() -> None:
     """They are no duplicates; the later one is implied by the first, and that by what is below."""
-    found = findings(
+    listed = findings(
         "CREATE QUERY wide AS SELECT * FROM r WHERE a > 1",
         "CREATE QUERY one AS SELECT * FROM r WHERE a > 2",
         "CREATE QUERY other AS SELECT a FROM r WHERE NOT a <= 2",
     )
-    assert found["other"].duplicate_of is None
-    assert found["other"].implied_by == ("one",)
-    assert found["one"].implied_by == ()
-    assert found["wide"].implied_by == ("one",)
+    assert listed["other"].duplicate_of is None
+    assert listed["other"].implied_by == ("one",)
+    assert listed["one"].implied_by == ()
+    assert listed["wide"].implied_by == ("one",)

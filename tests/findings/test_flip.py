@@ -20,14 +20,14 @@ SMALL = Stream(
 VALUES = (None, 0, 1, 2, 3)
 
 
-def smallest_flip(found: Query, row: dict[str, Value | None]) -> int:
+def smallest_flip(result: Query, row: dict[str, Value | None]) -> int:
     """By brute force over the whole domain: how many attributes must change? 3 if none or more."""
-    matched = evaluate(found.where, row) is True
+    matched = evaluate(result.where, row) is True
     for size in (1, 2):
         for names in combinations(row, size):
             for values in product(VALUES, repeat=size):
                 changed = {**row, **dict(zip(names, values, strict=True))}
-                if (evaluate(found.where, changed) is True) != matched:
+                if (evaluate(result.where, changed) is True) != matched:
                     return size
     return 3
 
@@ -51,15 +51,15 @@ def random_condition(rng: Random, depth: int = 2) -> str:
 
 def test_oracle_brute_force() -> None:
     """Where brute force finds a flip, so do we, with as few attributes; and never a false one."""
-    rng, found_some = Random(5), 0
+    rng, flips = Random(5), 0
     for _ in range(1_500):
-        asked = query(SMALL, "q", random_condition(rng))
+        chosen = query(SMALL, "q", random_condition(rng))
         row: dict[str, Value | None] = {name: rng.choice(VALUES) for name in "abc"}
-        flip = find_flip(asked, row)
-        expected = smallest_flip(asked, row)
-        assert (3 if flip is None else len(flip.changes)) == expected, (asked, row, flip)
-        found_some += flip is not None
-    assert found_some > 500
+        flip = find_flip(chosen, row)
+        expected = smallest_flip(chosen, row)
+        assert (3 if flip is None else len(flip.changes)) == expected, (chosen, row, flip)
+        flips += flip is not None
+    assert flips > 500
 
 
 def test_every_flip_is_verified_and_minimal() -> None:
@@ -67,17 +67,17 @@ def test_every_flip_is_verified_and_minimal() -> None:
     rng, stream = Random(6), every_type()
     sizes = []
     for _ in range(300):
-        asked = query(stream, "q", random_where(rng, stream, 2))
+        chosen = query(stream, "q", random_where(rng, stream, 2))
         (row,) = random_rows(rng, stream, 1)
-        flip = find_flip(asked, row)
+        flip = find_flip(chosen, row)
         if flip is None:
             continue
         sizes.append(len(flip.changes))
         new = {key: value for key, (_, value) in flip.changes.items()}
-        matched = evaluate(asked.where, row) is True
-        assert (evaluate(asked.where, {**row, **new}) is True) == flip.matches == (not matched)
+        matched = evaluate(chosen.where, row) is True
+        assert (evaluate(chosen.where, {**row, **new}) is True) == flip.matches == (not matched)
         for key in new if len(new) == 2 else ():
-            assert (evaluate(asked.where, {**row, key: new[key]}) is True) == matched
+            assert (evaluate(chosen.where, {**row, key: new[key]}) is True) == matched
     assert len(sizes) > 200
     assert set(sizes) <= {1, 2}
 
@@ -109,14 +109,14 @@ def test_examples(where: str, row: dict[str, Value | None], new: dict[str, Value
 
 def test_explanation_shows_every_atom_once() -> None:
     """Each atom has the values that it saw and its truth; the tree has every node."""
-    asked = query(SMALL, "q", "(a > 1 AND b IS NULL) OR NOT (a > 1 AND c = 2)")
-    found = explain(asked, {"a": 2, "b": None, "c": None})
-    assert [(atom.condition, atom.truth) for atom in found.atoms] == [
+    chosen = query(SMALL, "q", "(a > 1 AND b IS NULL) OR NOT (a > 1 AND c = 2)")
+    explanation = explain(chosen, {"a": 2, "b": None, "c": None})
+    assert [(atom.condition, atom.truth) for atom in explanation.atoms] == [
         ("a >= 2", True),
         ("b IS NULL", True),
         ("c = 2", None),
     ]
-    assert [text for _, text, _ in found.list_nodes()] == [
+    assert [text for _, text, _ in explanation.list_nodes()] == [
         "OR", "AND", "a >= 2", "b IS NULL", "NOT", "AND", "a >= 2", "c = 2",
     ]  # fmt: skip
-    assert found.is_match
+    assert explanation.is_match

@@ -86,37 +86,37 @@ NO = [
 @pytest.mark.parametrize("p,q", YES)
 def test_yes(p: str, q: str) -> None:
     """Discrete and dense types, NULL, NaN, CHECK, NOT NULL, patterns and comparisons."""
-    found = hg.implies(p, q, stream())
-    assert found.answer == "yes"
-    assert found.witness is None
-    assert found
+    decision = hg.implies(p, q, stream())
+    assert decision.answer == "yes"
+    assert decision.witness is None
+    assert decision
 
 
 @pytest.mark.parametrize("p,q,row", NO)
 def test_no_with_a_row(p: str, q: str, row: dict[str, object]) -> None:
     """The counterexample is a row of the first that is none of the second."""
-    found = hg.implies(p, q, stream())
-    assert found.answer == "no"
-    assert found.witness == row
-    assert not found
+    decision = hg.implies(p, q, stream())
+    assert decision.answer == "no"
+    assert decision.witness == row
+    assert not decision
 
 
 def test_unknown_is_neither_true_nor_false() -> None:
     """Two regular expressions are not compared; whoever asks for yes or no is told so."""
-    found = hg.implies("t RLIKE 'a+b'", "t RLIKE 'ab'", stream())
-    assert found.answer == "unknown"
-    assert found.reason
+    decision = hg.implies("t RLIKE 'a+b'", "t RLIKE 'ab'", stream())
+    assert decision.answer == "unknown"
+    assert decision.reason
     with pytest.raises(hg.HeadgateError, match=r"unknown: .*; look at `\.answer`"):
-        bool(found)
+        bool(decision)
 
 
 def test_past_the_budget_it_is_unknown() -> None:
     """A budget that does not do gives "unknown", and the reason says so."""
     strips = " OR ".join(f"a = {i} AND b <> {i} OR a = {i} AND b = {i}" for i in range(30))
     assert hg.implies("a BETWEEN 0 AND 29 AND b > 0", strips, INTS)
-    found = hg.implies("a BETWEEN 0 AND 29 AND b > 0", strips, INTS, budget=99)
-    assert found.answer == "unknown"
-    assert "99 comparisons" in found.reason
+    decision = hg.implies("a BETWEEN 0 AND 29 AND b > 0", strips, INTS, budget=99)
+    assert decision.answer == "unknown"
+    assert "99 comparisons" in decision.reason
 
 
 def test_a_predicate_of_too_many_boxes_is_searched() -> None:
@@ -211,12 +211,12 @@ def test_oracle_z3(shard: int) -> None:
         p, q = Formulas(dice).formula(2), Formulas(dice).formula(2)
         if dice.below(3) == 0:
             q = disjunction([p, q])
-        found = hg.implies(p.text, q.text, INTS)
-        answers[found.answer] += 1
-        if found.answer == "yes":
+        decision = hg.implies(p.text, q.text, INTS)
+        answers[decision.answer] += 1
+        if decision.answer == "yes":
             assert in_logic(p, q), (p.text, q.text)
-        if found.answer == "no":
-            assert found.witness is not None
+        if decision.answer == "no":
+            assert decision.witness is not None
             assert not in_logic(p, q), (p.text, q.text)
     assert answers["unknown"] <= count // 50, answers
     assert min(answers["yes"], answers["no"]) > count // 10, answers
@@ -230,11 +230,11 @@ def test_agree_with_the_search(shard: int) -> None:
     for one, other in pairwise(cases(shard, 400)):
         p = one.predicate
         q = parse_where(f"({other.text}) OR ({one.text}) AND qty IS NOT NULL", STREAM)
-        found = hg.implies(p, q, STREAM)
-        answers[found.answer] += 1
+        decision = hg.implies(p, q, STREAM)
+        answers[decision.answer] += 1
         searched = decide_by_search(p, q, Constraints.of(STREAM, (p, q)))
-        assert {found.answer, searched.answer} != {"yes", "no"}, (one.text, other.text)
-        if found.answer == "yes":
+        assert {decision.answer, searched.answer} != {"yes", "no"}, (one.text, other.text)
+        if decision.answer == "yes":
             for row in (*one.rows, *other.rows):
                 assert evaluate(p, row) is not True or evaluate(q, row) is True
     assert answers["unknown"] <= case_count(400) // 10, answers

@@ -8,8 +8,12 @@ import numpy as np
 import pytest
 
 from headgate.errors import ExpansionTooLarge
-from headgate.implication.exact.leftover import MAX_PLAIN_PAIRS, _search_by_kernel, find_uncovered
-from headgate.implication.exact.matching import match_exact
+from headgate.implication.exact import (
+    MAX_PLAIN_PAIRS,
+    _search_by_kernel,
+    find_uncovered,
+    match_exact,
+)
 from headgate.implication.parts import ComparisonCounter, to_parts
 from headgate.implication.space import Boxes, Space
 from tests.implication.boxes import grid, random_box
@@ -60,8 +64,8 @@ def tiles(count: int, dimensions: int, side: int, seed: int) -> Boxes:
         below, above = high.copy(), low.copy()
         below[axis] = above[axis] = cut
         pending += [(low, below, parts // 2), (above, high, parts - parts // 2)]
-    found = random.permutation(np.array(done, np.int32))
-    return Boxes(found[:, 0].copy(), found[:, 1].copy())
+    result = random.permutation(np.array(done, np.int32))
+    return Boxes(result[:, 0].copy(), result[:, 1].copy())
 
 
 @pytest.mark.parametrize("count,dimensions", [(2_000, 2), (1_000, 3), (500, 6)])
@@ -97,9 +101,9 @@ def test_shares_too_small_for_a_float() -> None:
     starts = 10 * np.arange(count, dtype=np.int32)[:, None] + np.zeros(dimensions, np.int32)
     stream = Boxes(starts, starts + 1)
     query = Boxes(np.zeros((1, dimensions), np.int32), np.full((1, dimensions), 9_999, np.int32))
-    found = list(islice(find_uncovered(query, stream), 50))
+    result = list(islice(find_uncovered(query, stream), 50))
     held = [int(at) for at in stream.low[:, 0]]
-    assert not any(all(low <= at < high for low, high in part) for part in found for at in held)
+    assert not any(all(low <= at < high for low, high in part) for part in result for at in held)
 
 
 def test_nothing_and_everything() -> None:

@@ -38,11 +38,11 @@ def pair(query: str, stream: str) -> PredicatePair:
     return PredicatePair.of(predicate(query), predicate(stream), Constraints.of(PLANE, ()))
 
 
-def is_same(found: Predicate | None, expected: str) -> bool:
+def is_same(actual: Predicate | None, expected: str) -> bool:
     """Do both hold for the same rows?"""
-    assert found is not None
+    assert actual is not None
     wanted = predicate(expected)
-    return bool(hg.implies(found, wanted)) and bool(hg.implies(wanted, found))
+    return bool(hg.implies(actual, wanted)) and bool(hg.implies(wanted, actual))
 
 
 def test_quick_check_finds_no_single_box() -> None:
@@ -72,32 +72,32 @@ def test_quick_check_has_three_values(query: str, expected: Overlap) -> None:
 
 def test_hsr_misses_that_p2_lies_in_p1() -> None:
     """Section 3.3: HSR finds no match and adds p2, though that adds no row."""
-    found = hg.relax(P2, P1, PLANE, method="hsr")
-    assert found.covered == "no"
-    assert found.exact
-    assert found.witness is None
-    assert is_same(found.predicate, f"{P1} OR ({P2})")
-    assert is_same(found.predicate, P1)
+    relaxation = hg.relax(P2, P1, PLANE, method="hsr")
+    assert relaxation.covered == "no"
+    assert relaxation.exact
+    assert relaxation.witness is None
+    assert is_same(relaxation.predicate, f"{P1} OR ({P2})")
+    assert is_same(relaxation.predicate, P1)
 
 
 def test_hcr_widens_the_first_box() -> None:
     """Section 3.4, Figure 3: the first box grows to a >= 1; only a < 3, b < 1 is too much."""
-    found = hg.relax(P2, P1, PLANE, method="hcr")
+    relaxation = hg.relax(P2, P1, PLANE, method="hcr")
     grown = FIRST.replace("a >= 3", "a >= 1")
-    assert found.covered == "no"
-    assert not found.exact
-    assert is_same(found.predicate, f"{grown} OR {SECOND} OR {THIRD}")
-    assert is_same(found.predicate, f"{P1} OR (a >= 1 AND a < 3 AND b >= 0 AND b < 1)")
+    assert relaxation.covered == "no"
+    assert not relaxation.exact
+    assert is_same(relaxation.predicate, f"{grown} OR {SECOND} OR {THIRD}")
+    assert is_same(relaxation.predicate, f"{P1} OR (a >= 1 AND a < 3 AND b >= 0 AND b < 1)")
 
 
 def test_hcr_where_relaxation_is_necessary() -> None:
     """Section 3.4, Figure 4: with p1' one hatched area is needed, and another one is too much."""
-    found = hg.relax(P2, P1_PRIME, PLANE, method="hcr")
+    relaxation = hg.relax(P2, P1_PRIME, PLANE, method="hcr")
     needed = "(a >= 1 AND a < 3 AND b >= 2 AND b < 3)"
     too_much = "(a >= 1 AND a < 3 AND b >= 0 AND b < 2)"
-    assert not found.exact
-    assert is_same(found.predicate, f"{P1_PRIME} OR {needed} OR {too_much}")
-    assert is_same(found.rest_predicate(), needed)
+    assert not relaxation.exact
+    assert is_same(relaxation.predicate, f"{P1_PRIME} OR {needed} OR {too_much}")
+    assert is_same(relaxation.rest_predicate(), needed)
 
 
 def test_exact_matching_splits_p2() -> None:
@@ -121,8 +121,8 @@ def test_exact_matching_splits_p3() -> None:
     left = "(a >= 4 AND a < 9 AND b >= 7 AND b <= 10)"
     above = "(a >= 9 AND a <= 13 AND b > 8 AND b <= 10)"
     described = [example.predicate(part) for part in rest]
-    assert any(is_same(found, left) for found in described)
-    assert any(is_same(found, above) for found in described)
+    assert any(is_same(result, left) for result in described)
+    assert any(is_same(result, above) for result in described)
     assert [subtract_box(stream, 2, part, ComparisonCounter()) for part in rest] == [
         [part] for part in rest
     ]
@@ -133,32 +133,32 @@ def test_exact_matching_of_the_running_example(method: str) -> None:
     """Section 3.5: p2 lies in p1; p3 does not, nor p2 in p1', and the query is added whole."""
     assert hg.relax(P2, P1, PLANE, method=method).covered == "yes"  # type: ignore[arg-type]
     for query, stream in ((P3, P1), (P2, P1_PRIME)):
-        found = hg.relax(query, stream, PLANE, method=method)  # type: ignore[arg-type]
-        assert found.covered == "no"
-        assert found.exact
-        assert is_same(found.predicate, f"{stream} OR ({query})")
-        assert found.witness is not None
+        relaxation = hg.relax(query, stream, PLANE, method=method)  # type: ignore[arg-type]
+        assert relaxation.covered == "no"
+        assert relaxation.exact
+        assert is_same(relaxation.predicate, f"{stream} OR ({query})")
+        assert relaxation.witness is not None
 
 
 def test_a_box_apart_is_a_mismatch() -> None:
     """Algorithms 10 to 12 as printed report a match where the quick check says -1."""
     for method in METHODS:
-        found = hg.relax("a > 100 AND b > 100", P1, PLANE, method=method)
-        assert found.covered == "no"
+        relaxation = hg.relax("a > 100 AND b > 100", P1, PLANE, method=method)
+        assert relaxation.covered == "no"
 
 
 def test_an_unmentioned_dimension_is_unbounded_and_null() -> None:
     """Algorithm 9 as printed compares only dimensions that both mention: `a > 3` would match."""
     for method in RELAX_METHODS:
-        found = hg.relax("a > 3", "b < 5 OR b >= 5", PLANE, method=method)
-        assert found.covered == "no"
-        assert found.witness == {"a": 4.0, "b": None}
+        relaxation = hg.relax("a > 3", "b < 5 OR b >= 5", PLANE, method=method)
+        assert relaxation.covered == "no"
+        assert relaxation.witness == {"a": 4.0, "b": None}
 
 
 def test_agree_all_methods_with_the_cells() -> None:
     """Every method with and without quick check and index: exact ones find what the cells show,
     heuristics never more; and options change neither answer nor boxes."""
-    dice, found = Seeded(seed(7)), 0
+    dice, result = Seeded(seed(7)), 0
     for _ in range(case_count(120)):
         dimensions, size = 1 + dice.below(4), 2 + dice.below(7)
         wanted = [random_box(dice, dimensions, size) for _ in range(dice.below(4))]
@@ -167,7 +167,7 @@ def test_agree_all_methods_with_the_cells() -> None:
         query, stream = space.boxes(wanted), space.boxes(given)
         needed, had = grid(to_parts(query), space), grid(to_parts(stream), space)
         is_inside = not (needed & ~had).any()
-        found += is_inside
+        result += is_inside
         for method in METHODS:
             same = set()
             for check_first in (True, False):
@@ -186,7 +186,7 @@ def test_agree_all_methods_with_the_cells() -> None:
                     if check_first or method != "hsr":
                         same.add((matched.covered, str(as_set(matched.boxes))))
             assert len(same) == 1
-    assert found > case_count(20)
+    assert result > case_count(20)
 
 
 def test_breadth_first_declines_too_many_parts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,27 +60,27 @@ def test_oracle_every_row(shard: int) -> None:
         assert not (answer == "yes" and any(missing)), (p, q)
         method = pick(dice, RELAX_METHODS)
         try:
-            found = hg.relax(first, second, STREAM, method=method)
+            relaxation = hg.relax(first, second, STREAM, method=method)
         except ExpansionTooLarge:
             continue
-        assert not (found.covered == "yes" and any(missing)), (p, q, method)
-        relaxed = parse_where(render_predicate(found.predicate), STREAM)
-        rest = found.rest_predicate()
+        assert not (relaxation.covered == "yes" and any(missing)), (p, q, method)
+        relaxed = parse_where(render_predicate(relaxation.predicate), STREAM)
+        rest = relaxation.rest_predicate()
         for row, was, had, lacked in zip(rows, wanted, given, missing, strict=True):
             holds = evaluate(relaxed, row) is True
             assert holds >= (was or had), (p, q, method, row)
-            assert not found.exact or holds == (was or had), (p, q, method, row)
+            assert not relaxation.exact or holds == (was or had), (p, q, method, row)
             assert rest is None or (evaluate(rest, row) is True) == lacked, (p, q, row)
     assert answers["unknown"] <= case_count(250) // 25, answers
 
 
-def test_the_rest_is_found_lazily_and_capped() -> None:
+def test_the_rest_is_searched_lazily_and_capped() -> None:
     """The first box comes at once, whatever there is; a list that would be too long is None."""
     holes = " OR ".join(f"a = {2 * i}" for i in range(300))
-    found = hg.relax("a BETWEEN 0 AND 599", holes, LINE)
-    assert next(found.rest()) is not None
-    assert found.rest_predicate(most=100) is None
-    whole = found.rest_predicate()
+    relaxation = hg.relax("a BETWEEN 0 AND 599", holes, LINE)
+    assert next(relaxation.rest()) is not None
+    assert relaxation.rest_predicate(most=100) is None
+    whole = relaxation.rest_predicate()
     assert whole is not None
     odd = " OR ".join(f"a = {2 * i + 1}" for i in range(300))
     assert hg.implies(whole, odd, LINE)
@@ -105,8 +105,8 @@ def test_nothing_and_everything(method: str) -> None:
 
 
 def test_a_stream_of_nothing_becomes_the_query() -> None:
-    found = hg.relax("a = 7", "a > 7 AND a < 8", LINE)
-    assert render_predicate(found.predicate) == "a = 7"
+    relaxation = hg.relax("a = 7", "a > 7 AND a < 8", LINE)
+    assert render_predicate(relaxation.predicate) == "a = 7"
 
 
 def test_options_that_make_no_sense() -> None:
@@ -137,9 +137,9 @@ def test_thousands_of_boxes_on_both_sides() -> None:
     plane = Stream("plane", (Attribute("a", INT), Attribute("b", INT)))
     start = time.process_time()
     some = ", ".join(str(3 * i) for i in range(3_000))
-    found = hg.relax(f"a IN ({some})", f"b IN ({some})", plane)
-    assert found.covered == "no"
-    assert found.witness is not None
+    relaxation = hg.relax(f"a IN ({some})", f"b IN ({some})", plane)
+    assert relaxation.covered == "no"
+    assert relaxation.witness is not None
     boxes = [
         f"a BETWEEN {i} AND {i + 5} AND b BETWEEN {i % 97} AND {i % 97 + 9}" for i in range(2_000)
     ]

@@ -68,11 +68,11 @@ def same_as_scan(workload: Workload, way: str) -> tuple[int, Counter[str]]:
         for gone in queries[::7]:
             index.remove(gone.id)
             scan.remove(gone.id)
-        found, expected = index.match(events).in_order(), scan.match(events)
-    assert found.offsets.tolist() == expected.offsets.tolist()
-    assert found.positions.tolist() == expected.positions.tolist()
+        actual, expected = index.match(events).in_order(), scan.match(events)
+    assert actual.offsets.tolist() == expected.offsets.tolist()
+    assert actual.positions.tolist() == expected.positions.tolist()
     described = index.describe()
-    return found.total, Counter({name: described[name] for name in ("in_bitmaps", "in_grid")})
+    return actual.total, Counter({name: described[name] for name in ("in_bitmaps", "in_grid")})
 
 
 def bitmaps_same_as_scan(workload: Workload) -> int:
@@ -81,11 +81,11 @@ def bitmaps_same_as_scan(workload: Workload) -> int:
     options = AscOptions(period=20, threshold=0, fewest=1, sample=20)
     index, scan = AscIndex.build(stream, queries, options), ScanIndex.build(stream, queries)
     index.match(events)
-    found, expected = index.match(events).in_order(), scan.match(events)
-    assert found.offsets.tolist() == expected.offsets.tolist()
-    assert found.positions.tolist() == expected.positions.tolist()
+    actual, expected = index.match(events).in_order(), scan.match(events)
+    assert actual.offsets.tolist() == expected.offsets.tolist()
+    assert actual.positions.tolist() == expected.positions.tolist()
     assert index.describe()["rearranged"] > 1
-    return found.total
+    return actual.total
 
 
 def main() -> None:

@@ -90,8 +90,8 @@ def test_positions_outlive_the_change(drawn: list[Query]) -> None:
             kinds.add(auto.describe()["kind"])
     assert kinds >= {"scan", "keyed"}
     assert len(auto) == len(scan)
-    found, expected = auto.match(rows).in_order(), scan.match(rows)
-    assert found.positions.tolist() == expected.positions.tolist()
+    actual, expected = auto.match(rows).in_order(), scan.match(rows)
+    assert actual.positions.tolist() == expected.positions.tolist()
 
 
 def test_threads_are_kept() -> None:
@@ -112,7 +112,7 @@ def test_an_unknown_kind_is_named() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_readers_beside_a_writer(kind: str) -> None:
+def test_readers_during_a_write(kind: str) -> None:
     """While queries come, change and go, one that stays is in every answer, and nothing fails."""
     index = get_index_class(kind).build(STREAM, [query(STREAM, "stays", "TRUE"), *queries(60)])
     rows = random_rows(Random(2), STREAM, 30)

@@ -10,7 +10,7 @@ import pytest
 from headgate.errors import UsageError
 from headgate.matching import KINDS, build_index, build_index_from_snapshot
 from headgate.matching.asc.options import AscOptions
-from headgate.matching.auto import MIN_INDEXED_QUERIES
+from headgate.matching.auto import MAX_BITMAP_QUERIES, MIN_INDEXED_QUERIES
 from headgate.queries import QuerySet
 from headgate.schema import INT, Attribute, Schema, Stream
 from headgate.snapshot import publish
@@ -39,11 +39,41 @@ def test_agree_memory_and_snapshot(kind: str, count: int, tmp_path: Path) -> Non
     assert [one.id for one in built.queries_at(positions)] == ["q2", "q0"]
 
 
-def test_auto_takes_a_large_snapshot_from_its_arrays(tmp_path: Path) -> None:
-    few = publish(query_set(MIN_INDEXED_QUERIES - 1), tmp_path / "few")
-    many = publish(query_set(MIN_INDEXED_QUERIES), tmp_path / "many")
-    kinds = [build_index_from_snapshot(one).index.describe()["kind"] for one in (few, many)]
-    assert kinds == ["scan", "keyed"]
+def patterns(count: int) -> QuerySet:
+    """Return queries that no bitmap holds: they compare two attributes."""
+    queries = [query(STREAM, f"q{n}", f"a = {n % 7} AND b < c") for n in range(count)]
+    return QuerySet(Schema((STREAM,)), queries)
+
+
+@pytest.mark.parametrize(
+    ("queries", "kind"),
+    [
+        (query_set(MIN_INDEXED_QUERIES - 1), "scan"),
+        (query_set(MIN_INDEXED_QUERIES), "asc"),
+        (patterns(MIN_INDEXED_QUERIES), "keyed"),
+        (query_set(MAX_BITMAP_QUERIES), "asc"),
+        (query_set(MAX_BITMAP_QUERIES + 1), "keyed"),
+    ],
+)
+def test_auto_chooses_the_same_for_a_snapshot(queries: QuerySet, kind: str, tmp_path: Path) -> None:
+    built = build_index_from_snapshot(publish(queries, tmp_path))
+    chosen = [index.describe()["kind"] for index in (build_index(queries), built.index)]
+    assert chosen == [kind, kind]
+
+
+def test_filters_of_one_stream_are_decoded_without_the_others(tmp_path: Path) -> None:
+    """Deltas, removed queries, joins and other streams: what is left keeps its order."""
+    other = Stream("t", (Attribute("a", INT),))
+    schema = Schema((STREAM, other))
+    mixed = [query((STREAM, other)[n % 3 == 0], f"q{n}", f"a = {n}") for n in range(300)]
+    publish(QuerySet(schema, mixed), tmp_path)
+    changed = [q for n, q in enumerate(mixed) if n not in (1, 3)]
+    changed[2:2] = [query(STREAM, "new", "a = 99"), query(other, "alien", "a = 98")]
+    snapshot = publish(QuerySet(schema, changed), tmp_path)
+    assert len(snapshot.stored) > 1
+    for stream in schema.streams:
+        expected = [(q.id, str(q.where)) for q in changed if q.stream_name == stream.name]
+        assert [(q.id, str(q.where)) for q in snapshot.filters(stream)] == expected
 
 
 def test_options_are_for_one_kind(tmp_path: Path) -> None:

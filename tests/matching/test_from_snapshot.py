@@ -7,9 +7,8 @@ from random import Random
 
 import pytest
 
-from headgate.matching.keyed import from_snapshot
-from headgate.matching.keyed.from_snapshot import build_from_snapshot
-from headgate.matching.keyed.index import KeyedIndex
+from headgate.matching.keyed import index as keyed_index
+from headgate.matching.keyed.index import KeyedIndex, build_from_snapshot
 from headgate.matching.keyed.segment import Segment, build_segment
 from headgate.matching.matches import Numbers
 from headgate.queries import Query, QuerySet
@@ -46,7 +45,7 @@ def test_a_base_is_filed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         filed.append(len(encoded))
         return build_segment(encoded, positions, schema)
 
-    monkeypatch.setattr(from_snapshot, "build_segment", counted)
+    monkeypatch.setattr(keyed_index, "build_segment", counted)
     for step in range(4):
         snapshot = publish(QuerySet(schema, queries), tmp_path)
         index = build_from_snapshot(snapshot, stream)

@@ -108,10 +108,10 @@ def random_cost(random: Random, hard: float) -> float:
 def satisfying(tree: Tree, cost: list[list[float]], literals: list[tuple[int, int]]) -> int:
     """How many assignments make a condition TRUE, all of which must have one of the literals."""
     occurring = [[t for t in range(3) if cost[a][t] > 0] for a in range(ATOMS)]
-    found = [values for values in product(*occurring) if truth(tree, values) == TRUE]
-    for values in found:
+    listed = [values for values in product(*occurring) if truth(tree, values) == TRUE]
+    for values in listed:
         assert any(values[a] == t for a, t in literals), (tree, values, literals)
-    return len(found)
+    return len(listed)
 
 
 def test_oracle_cover() -> None:
@@ -260,14 +260,14 @@ def in_bitmap(record: list[int], bits: Any, event: list[int]) -> set[int]:
     if not size:
         return set()
     words = (size + 63) // 64
-    found = set(range(size))
+    result = set(range(size))
     for about in range(6, 6 + 4 * columns, 4):
         column, first, count, row = record[about : about + 4]
         region = sum(bound <= event[column] for bound in record[first : first + count])
         begin = 8 * line + (row + region) * words
-        found &= {i for i in range(size) if int(bits[begin + i // 64]) >> i % 64 & 1}
+        result &= {i for i in range(size) if int(bits[begin + i // 64]) >> i % 64 & 1}
     listed = record[record[4] - size : record[4]]
-    return {listed[i] for i in found}
+    return {listed[i] for i in result}
 
 
 COLUMNS = 5
@@ -279,7 +279,7 @@ Box = dict[int, tuple[int, int]]
 def random_boxes() -> list[tuple[Query, Box]]:
     """Ranges on some attributes, and a rare value of the first, which many have in common."""
     random = Random(seed(6))
-    found = []
+    collected = []
     for n in range(700):
         rare = random.choice((0, 0, 0, 1, random.randrange(30)))
         box: Box = {0: (rare, rare)}
@@ -287,8 +287,8 @@ def random_boxes() -> list[tuple[Query, Box]]:
             low = random.randrange(100)
             box[a] = (low, random.randint(low, 110))
         text = " AND ".join(f"a{a} BETWEEN {low} AND {high}" for a, (low, high) in box.items())
-        found.append((query(RANGES, f"q{n}", text), box))
-    return found
+        collected.append((query(RANGES, f"q{n}", text), box))
+    return collected
 
 
 @pytest.mark.parametrize("way", ["grid", "coarse grid", "clusters"])
@@ -308,13 +308,13 @@ def test_oracle_rows(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(build, "MAX_GRID_BITS", 1)
     with forced_way("clusters" if way == "clusters" else "grid"):
         index = KeyedIndex.build(RANGES, [one for one, _ in boxes])
-        found = index.match(events)
+        matches = index.match(events)
         described = index.describe()
     assert described["in_bitmaps" if way == "clusters" else "in_grid"] > 100
     for n, event in enumerate(events):
         inside = [one.id for one, box in boxes if is_inside(event, box)]
-        assert found[n] == inside
-    assert found.total > 1_000
+        assert matches[n] == inside
+    assert matches.total > 1_000
 
 
 def is_inside(event: dict[str, int], box: Box) -> bool:

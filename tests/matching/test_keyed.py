@@ -60,8 +60,8 @@ def test_oracle_codes() -> None:
 
 def workload(name: str) -> tuple[Stream, list[Query], pa.Table]:
     if name == "boxes":
-        found = generate_boxes(2_000, attributes=3, constrained=3, matching=0.01, seed=1)
-        return found.stream, found.queries(), generate_box_events(400, attributes=3, seed=2)
+        boxes = generate_boxes(2_000, attributes=3, constrained=3, matching=0.01, seed=1)
+        return boxes.stream, boxes.queries(), generate_box_events(400, attributes=3, seed=2)
     if name == "mixed":
         shapes = generate_mixed(600, seed=1)
         return shapes.stream, shapes.queries(), generate_mixed_events(400, seed=2)
@@ -84,10 +84,10 @@ def test_agree_with_scan(name: str) -> None:
     stream, queries, events = workload(name)
     scan = ScanIndex.build(stream, queries).match(events)
     index = get_index_class("keyed").build(stream, queries)
-    found = index.match(events).in_order()
+    matches = index.match(events).in_order()
     assert scan.total > 100
-    assert np.array_equal(found.offsets, scan.offsets)
-    assert np.array_equal(found.positions, scan.positions)
+    assert np.array_equal(matches.offsets, scan.offsets)
+    assert np.array_equal(matches.positions, scan.positions)
     for gone in queries[::7]:
         index.remove(gone.id)
     left = index.match(events).in_order()
@@ -95,7 +95,7 @@ def test_agree_with_scan(name: str) -> None:
 
 
 @pytest.mark.parametrize("levels", [1, 7])
-def test_a_literal_is_asked_for_once(levels: int) -> None:
+def test_a_literal_is_looked_up_once(levels: int) -> None:
     """Each IS NOT FALSE asks its part for two truths, but each of them once."""
     stream = Stream("s", (Attribute("a", INT), Attribute("b", INT)))
     where = "(a = 5) IS TRUE"

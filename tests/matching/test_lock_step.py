@@ -30,8 +30,7 @@ from headgate.errors import QuerySetError
 from headgate.matching import Index, ScanIndex
 from headgate.matching.keyed import index as keyed_index
 from headgate.matching.keyed import parts
-from headgate.matching.keyed.from_snapshot import build_from_snapshot
-from headgate.matching.keyed.index import KeyedIndex
+from headgate.matching.keyed.index import KeyedIndex, build_from_snapshot
 from headgate.predicate import Predicate
 from headgate.queries import Query, QuerySet, Source
 from headgate.schema import INT, STRING, Attribute, Schema, Stream
@@ -48,7 +47,7 @@ from tests.strategies import Seeded, row
 LARGE, SWALLOWED, STALE = 20, 2, 0.15
 SCHEMA = Schema((STREAM,))
 ROWS: Sequence[Row] = [row(dice) for dice in [Seeded(seed(5))] for _ in range(25)]
-SEVERAL = 90  # queries under one condition: enough for a bitmap, and for a rebuild
+QUERIES_PER_CONDITION = 90  # queries under one condition: enough for a bitmap, and for a rebuild
 
 
 class Gate:
@@ -156,7 +155,7 @@ class LockStep(RuleBasedStateMachine):
     @rule(first=st.integers(-3, 3))
     def insert_several(self, first: int) -> None:
         """Boxes that all ask for one thing."""
-        for n in range(SEVERAL):
+        for n in range(QUERIES_PER_CONDITION):
             self.next += 1
             text = f"flag AND qty >= {first + n % 5} AND lots < {n % 7}"
             self.put(filtering(f"q{self.next}", READER.read(text)))
@@ -285,14 +284,14 @@ def number_query(query_id: str, where: str) -> Query:
 
 def states() -> list[tuple[set[str], int]]:
     """After each change the queries that every event matches, and the one number that `at` asks."""
-    found: list[tuple[set[str], int]] = [({"all0"}, 0)]
+    result: list[tuple[set[str], int]] = [({"all0"}, 0)]
     for n in range(1, COUNT):
-        found.append((found[-1][0] | {f"all{n}"}, found[-1][1]))
+        result.append((result[-1][0] | {f"all{n}"}, result[-1][1]))
         if n % 3:
-            found.append((found[-1][0], n % LAST))
+            result.append((result[-1][0], n % LAST))
         if n % 5 > 1:
-            found.append((found[-1][0] - {f"all{n // 2}"}, found[-1][1]))
-    return found
+            result.append((result[-1][0] - {f"all{n // 2}"}, result[-1][1]))
+    return result
 
 
 def change(index: Index, before: tuple[set[str], int], after: tuple[set[str], int]) -> None:
@@ -306,9 +305,9 @@ def change(index: Index, before: tuple[set[str], int], after: tuple[set[str], in
 
 def seen_by(index: Index, events: list[dict[str, int]]) -> tuple[set[str], int]:
     """The state that a match has seen, which must be one for all its events."""
-    found = lists(index.match(events))
-    at = [number for number, ids in enumerate(found) if "at" in ids]
-    everywhere = {tuple(query for query in ids if query != "at") for ids in found}
+    matches = lists(index.match(events))
+    at = [number for number, ids in enumerate(matches) if "at" in ids]
+    everywhere = {tuple(query for query in ids if query != "at") for ids in matches}
     assert len(at) == len(everywhere) == 1
     return set(everywhere.pop()), at[0]
 

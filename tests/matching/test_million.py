@@ -63,16 +63,16 @@ class Drawn:
         """An attribute beside a constant; for DuckDB too, whatever the grammar."""
         source = self.source if isinstance(self.source, WidePairs) else WidePairs(self.dice)
         attribute = pick(self.dice, STREAM.attributes)
-        return source.operand(attribute).beside(f"{{}} {operator} {{}}", source.literal(attribute))
+        return source.operand(attribute).combine(f"{{}} {operator} {{}}", source.literal(attribute))
 
-    def several(self, word: str, draw: Callable[[], Pair], most: int) -> Pair:
+    def chain(self, word: str, draw: Callable[[], Pair], most: int) -> Pair:
         """One to `most` conditions, with AND or OR between them."""
         first, *others = (draw() for _ in range(1 + self.dice.below(most)))
-        return first.beside(f" {word} ".join(["({})"] * (1 + len(others))), *others)
+        return first.combine(f" {word} ".join(["({})"] * (1 + len(others))), *others)
 
 
-def _pair(found: str | Pair) -> Pair:
-    return found if isinstance(found, Pair) else both(found)
+def _pair(drawn: str | Pair) -> Pair:
+    return drawn if isinstance(drawn, Pair) else both(drawn)
 
 
 def general(drawn: Drawn) -> Pair:
@@ -81,18 +81,18 @@ def general(drawn: Drawn) -> Pair:
 
 def dnf(drawn: Drawn) -> Pair:
     drawn.about(STREAM.attributes)
-    return drawn.several("OR", lambda: drawn.several("AND", drawn.atom, 4), 4)
+    return drawn.chain("OR", lambda: drawn.chain("AND", drawn.atom, 4), 4)
 
 
 def cnf(drawn: Drawn) -> Pair:
     drawn.about(STREAM.attributes)
-    return drawn.several("AND", lambda: drawn.several("OR", drawn.atom, 3), 4)
+    return drawn.chain("AND", lambda: drawn.chain("OR", drawn.atom, 3), 4)
 
 
 def boxes(drawn: Drawn) -> Pair:
     """Many under one condition, as bitmaps have them."""
     drawn.about(NUMERIC[:4])
-    return Pair("flag", '"flag"').beside("{} AND {}", drawn.several("AND", drawn.range, 3))
+    return Pair("flag", '"flag"').combine("{} AND {}", drawn.chain("AND", drawn.range, 3))
 
 
 def contradictions(drawn: Drawn) -> Pair:
@@ -141,39 +141,39 @@ def with_repeated(pairs: list[Pair]) -> list[Pair]:
 
 def grid(matches: Matches, count: int) -> Grid:
     """Events by queries: do they match? No pair may be there twice."""
-    found = np.zeros((len(matches), count), np.bool_)
-    found[np.repeat(np.arange(len(matches)), np.diff(matches.offsets)), matches.positions] = True
-    assert int(found.sum()) == matches.total
-    return found
+    result = np.zeros((len(matches), count), np.bool_)
+    result[np.repeat(np.arange(len(matches)), np.diff(matches.offsets)), matches.positions] = True
+    assert int(result.sum()) == matches.total
+    return result
 
 
-def answered(kind: type[Index], asked: Sequence[Query]) -> Grid:
-    matches = kind.build(STREAM, asked).match(list(events()))
+def answered(kind: type[Index], queries: Sequence[Query]) -> Grid:
+    matches = kind.build(STREAM, queries).match(list(events()))
     assert not matches.errors
-    return grid(matches, len(asked))
+    return grid(matches, len(queries))
 
 
 def by_duckdb(pairs: Sequence[Pair]) -> Grid:
     """Where DuckDB finds each condition TRUE."""
-    found = np.zeros((EVENTS, len(pairs)), np.bool_)
+    result = np.zeros((EVENTS, len(pairs)), np.bool_)
     for start in range(0, len(pairs), COLUMNS):
         some = pairs[start : start + COLUMNS]
         listed = ", ".join(f"({pair.duck}) IS TRUE AS c{n}" for n, pair in enumerate(some))
         rows = database().execute(f"SELECT {listed} FROM trades ORDER BY place").fetchnumpy()
         for n in range(len(some)):
-            found[:, start + n] = rows[f"c{n}"]
-    return found
+            result[:, start + n] = rows[f"c{n}"]
+    return result
 
 
-def same(found: Grid, expected: Grid, pairs: Sequence[Pair]) -> int:
+def same(actual: Grid, expected: Grid, pairs: Sequence[Pair]) -> int:
     """The number of pairs of a query and an event that were compared."""
-    assert found.shape == expected.shape == (EVENTS, len(pairs))
-    for event, query in np.argwhere(found != expected).tolist():
+    assert actual.shape == expected.shape == (EVENTS, len(pairs))
+    for event, query in np.argwhere(actual != expected).tolist():
         pytest.fail(
             f"{pairs[query].ours[:2_000]!r} on {events()[event]}: "
-            f"{found[event, query]}, not {expected[event, query]}"
+            f"{actual[event, query]}, not {expected[event, query]}"
         )
-    return found.size
+    return actual.size
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.__name__)
@@ -183,9 +183,9 @@ def test_agree_with_scan(shape: Callable[[Drawn], Pair]) -> None:
     for turn in range(case_count(1)):
         drawn = Drawn(WideClauses(Seeded(seed(10) + turn)))
         pairs = with_repeated([shape(drawn) for _ in range(QUERIES)])
-        found = answered(KeyedIndex, queries(pairs))
-        compared += same(found, answered(ScanIndex, queries(pairs)), pairs)
-        matched += int(found.sum())
+        answers = answered(KeyedIndex, queries(pairs))
+        compared += same(answers, answered(ScanIndex, queries(pairs)), pairs)
+        matched += int(answers.sum())
     assert compared >= SHARE
     assert_plausible(shape, compared, matched)
 
@@ -197,9 +197,9 @@ def test_agree_with_duckdb(shape: Callable[[Drawn], Pair]) -> None:
     for turn in range(case_count(1)):
         drawn = Drawn(WidePairs(Seeded(seed(20) + turn)))
         pairs = with_repeated([shape(drawn) for _ in range(QUERIES)])
-        found = answered(KeyedIndex, queries(pairs))
-        compared += same(found, by_duckdb(pairs), pairs)
-        matched += int(found.sum())
+        answers = answered(KeyedIndex, queries(pairs))
+        compared += same(answers, by_duckdb(pairs), pairs)
+        matched += int(answers.sum())
     assert compared >= SHARE
     assert_plausible(shape, compared, matched)
 
@@ -225,26 +225,26 @@ def test_agree_boxes(way: str, place: str) -> None:
     same(grid(index.match(list(events())), len(pairs)), by_duckdb(pairs), pairs)
 
 
-def test_agree_alone() -> None:
+def test_agree_single_query() -> None:
     """A query in a set of its own has the answers that it has among the others."""
     drawn = Drawn(WideClauses(Seeded(seed(30))))
-    asked = queries([dnf(drawn) for _ in range(case_count(60))])
-    together = answered(ScanIndex, asked)
-    for n, query in enumerate(asked):
-        alone = answered(KeyedIndex, [query])
-        assert np.array_equal(alone[:, 0], together[:, n]), query
+    chosen = queries([dnf(drawn) for _ in range(case_count(60))])
+    together = answered(ScanIndex, chosen)
+    for n, query in enumerate(chosen):
+        single = answered(KeyedIndex, [query])
+        assert np.array_equal(single[:, 0], together[:, n]), query
 
 
 def test_without_queries() -> None:
     """A set that is empty, or has become so, matches nothing and counts its events."""
-    asked = queries([both("qty IS NULL OR qty IS NOT NULL"), both("side LIKE '%'")])
+    chosen = queries([both("qty IS NULL OR qty IS NOT NULL"), both("side LIKE '%'")])
     index = KeyedIndex.build(STREAM, [])
     for _ in range(2):
         assert index.match(list(events())).offsets.tolist() == [0] * (EVENTS + 1)
-        for query in asked:
+        for query in chosen:
             index.insert(query)
         assert index.match(list(events())).total > EVENTS
-        for query in asked:
+        for query in chosen:
             index.remove(query.id)
 
 
@@ -268,41 +268,41 @@ def constants(attribute: Attribute) -> list[Pair]:
 
 def long_lists() -> list[Pair]:
     """IN and NOT IN with 5,000 values for every type that has so many, and both in an OR."""
-    found = []
+    collected = []
     for attribute in STREAM.attributes[2::2]:
         values = constants(attribute)
         assert len({value.ours for value in values}) == LONG_LIST
         column = Pair(attribute.name, f'"{attribute.name}"')
         for word in ("IN", "NOT IN"):
             form = "{} " + word + " (" + ", ".join(["{}"] * LONG_LIST) + ")"
-            found.append(column.beside(form, *values))
-        found.append(found[-1].beside("({}) OR qty > 3 AND ({})", found[-2]))
-    return found
+            collected.append(column.combine(form, *values))
+        collected.append(collected[-1].combine("({}) OR qty > 3 AND ({})", collected[-2]))
+    return collected
 
 
 def test_agree_long_lists() -> None:
     """IN and NOT IN with 5,000 values, of every type, have the answers of scan and of DuckDB."""
     pairs = long_lists()
-    found = answered(KeyedIndex, queries(pairs))
-    same(found, answered(ScanIndex, queries(pairs)), pairs)
-    same(found, by_duckdb(pairs), pairs)
-    assert found.any(axis=0).sum() > len(pairs) * 3 // 4
-    assert not found.all(axis=0).any()
+    answers = answered(KeyedIndex, queries(pairs))
+    same(answers, answered(ScanIndex, queries(pairs)), pairs)
+    same(answers, by_duckdb(pairs), pairs)
+    assert answers.any(axis=0).sum() > len(pairs) * 3 // 4
+    assert not answers.all(axis=0).any()
 
 
 def long_texts() -> list[Pair]:
     """Expressions of 350,000 characters: a DNF, a CNF, and where a DNF is not TRUE."""
     drawn = Drawn(WidePairs(Seeded(seed(40))))
-    found = []
+    collected = []
     for outer, inner, operator, each in (("OR", "AND", "=", 4), ("AND", "OR", "<>", 6)):
         parts: list[Pair] = []
         size = -6  # the first has nothing before it
         while size < LONG_TEXT:
             first, *others = (drawn.equal(operator) for _ in range(each))
-            parts.append(first.beside(f" {inner} ".join(["{}"] * each), *others))
+            parts.append(first.combine(f" {inner} ".join(["{}"] * each), *others))
             size += len(parts[-1].ours) + 6
-        found.append(parts[0].beside(f" {outer} ".join(["({})"] * len(parts)), *parts[1:]))
-    return [*found, found[0].under("({}) IS NOT TRUE")]
+        collected.append(parts[0].combine(f" {outer} ".join(["({})"] * len(parts)), *parts[1:]))
+    return [*collected, collected[0].under("({}) IS NOT TRUE")]
 
 
 @pytest.mark.slow
@@ -310,8 +310,8 @@ def test_agree_long_texts() -> None:
     """Expressions of 350,000 characters have the answers of scan and of DuckDB."""
     pairs = [*long_texts(), both("qty > 3")]
     assert min(len(pair.ours) for pair in pairs[:-1]) >= LONG_TEXT
-    found = answered(KeyedIndex, queries(pairs))
-    same(found, answered(ScanIndex, queries(pairs)), pairs)
-    same(found, by_duckdb(pairs), pairs)
-    assert (found.sum(axis=0) > 0).all()
-    assert (found.sum(axis=0) < EVENTS).all()
+    answers = answered(KeyedIndex, queries(pairs))
+    same(answers, answered(ScanIndex, queries(pairs)), pairs)
+    same(answers, by_duckdb(pairs), pairs)
+    assert (answers.sum(axis=0) > 0).all()
+    assert (answers.sum(axis=0) < EVENTS).all()

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.workloads import generate_pattern_rules
-from headgate.matching.encoding import regex_search
+from headgate.matching.encoding import text_search
 from headgate.matching.encoding.text_search import TextSearch
 from headgate.predicate import Matches, Pattern, iter_atoms
 from headgate.predicate.atoms import PatternKind
@@ -77,7 +77,7 @@ def searched(patterns: Sequence[Pattern], texts: Sequence[str]) -> list[list[int
     starts, numbers = TextSearch(patterns).match(texts)
     assert starts.dtype == numbers.dtype == np.int64
     assert (len(starts), starts[0], starts[-1]) == (len(texts) + 1, 0, len(numbers))
-    return [found.tolist() for found in np.split(numbers, starts[1:-1])] if len(texts) else []
+    return [result.tolist() for result in np.split(numbers, starts[1:-1])] if len(texts) else []
 
 
 def of_kind(kind: PatternKind, *texts: str) -> list[Pattern]:
@@ -111,18 +111,18 @@ def test_oracle_thousands(alphabet: str) -> None:
     accepted = [pattern for pattern in drawn if is_accepted(pattern)]
     assert len(accepted) > len(set(accepted)) > 400
     texts = ["".join(random.choices(alphabet, k=n)) for n in [*range(12), 40, 200]]
-    found = searched(accepted, texts)
-    assert found == one_by_one(accepted, texts)
-    assert sum(map(len, found)) > at_least(1_000)
+    positions = searched(accepted, texts)
+    assert positions == one_by_one(accepted, texts)
+    assert sum(map(len, positions)) > at_least(1_000)
 
 
 def test_agree_on_rules() -> None:
     """On the workload of log rules, whose patterns are of every kind."""
     rules = generate_pattern_rules(100, seed=1)
-    found = {
+    actual = {
         a.pattern for q in rules.queries() for a in iter_atoms(q.where) if isinstance(a, Matches)
     }
-    listed = sorted(found, key=str)
+    listed = sorted(actual, key=str)
     events = rules.events(60, matching=0.5, seed=2)
     texts = [str(text) for name in ("process", "path") for text in events.column(name).to_pylist()]
     expected = one_by_one(listed, texts)
@@ -262,7 +262,7 @@ def test_regexes_are_tried_where_their_automaton_fails(
 def test_regexes_with_little_room_for_states(monkeypatch: pytest.MonkeyPatch) -> None:
     """Texts that need more states than fit are searched all the same, and nothing is tried."""
     random = Random(seed(3))
-    monkeypatch.setattr(regex_search, "_MAX_BYTES", 4 << 20)
+    monkeypatch.setattr(text_search, "_MAX_BYTES", 4 << 20)
     listed = of_kind("RLIKE", *(f"a.{{{n}}}b.*(ab|ba){{{n % 7}}}" for n in range(20, 60)))
     texts = ["".join(random.choices("abc", k=400)) for _ in range(20)]
     expected = one_by_one(listed, texts)
@@ -274,7 +274,7 @@ def test_regexes_with_little_room_for_states(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize("largest", [1, 40, 1_000])
 def test_regexes_in_parts(largest: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """However the patterns are divided among automata, all of them are found, in order."""
-    monkeypatch.setattr(regex_search, "_MAX_INSTRUCTIONS", largest)
+    monkeypatch.setattr(text_search, "_MAX_INSTRUCTIONS", largest)
     listed = of_kind("RLIKE", *(f"x{n}|{n}$" for n in range(60)))
     texts = ["x1", "7", "x59 and 23", "", "x"]
     assert searched(listed, texts) == one_by_one(listed, texts)
@@ -284,5 +284,5 @@ def test_largest_regexes() -> None:
     """The largest patterns that are accepted are searched for together."""
     listed = of_kind("RLIKE", r"\p{L}{200}", "a" * 10_000, "[0-9]")
     texts = ["é" * 200, "é" * 199 + "1", "a" * 10_000, ""]
-    found = searched(listed, texts)
-    assert found == one_by_one(listed, texts) == [[0], [2], [0, 1], []]
+    positions = searched(listed, texts)
+    assert positions == one_by_one(listed, texts) == [[0], [2], [0, 1], []]

@@ -17,6 +17,7 @@ from headgate.queries import Query
 from headgate.schema import Stream
 from headgate.testing.contract import SMALL, lists, query
 from tests.matching.ways import forced_way
+from tests.scale import slow_unless_in
 
 LATE = 150  # queries that come after the others were filed
 
@@ -56,7 +57,10 @@ def in_parts(name: str) -> KeyedIndex:
     return index
 
 
-@pytest.mark.parametrize("output", [1, 4_000, parts_module.OUTPUT_SIZE])
+OUTPUT_SIZES = (1, 4_000, parts_module.OUTPUT_SIZE)
+
+
+@pytest.mark.parametrize("output", slow_unless_in(OUTPUT_SIZES[1:2], OUTPUT_SIZES))
 @pytest.mark.parametrize("threads", [1, 4])
 @pytest.mark.parametrize(
     ("name", "way"), [("mixed", "chosen"), ("dense", "grid"), ("dense", "clusters")]
@@ -75,12 +79,12 @@ def test_agree_threads(
     assert [chunk.first for chunk in chunks] == firsts[:-1]
     assert firsts[-1] == events.num_rows
     assert len(chunks) > (1 if output < parts_module.OUTPUT_SIZE or threads > 1 else 0)
-    found = index.match(events).in_order()
-    assert found.total > 10_000
-    assert np.array_equal(found.offsets, expected(name).offsets)
-    assert np.array_equal(found.positions, expected(name).positions)
+    matches = index.match(events).in_order()
+    assert matches.total > 10_000
+    assert np.array_equal(matches.offsets, expected(name).offsets)
+    assert np.array_equal(matches.positions, expected(name).positions)
     together = np.concatenate([chunk.in_order().positions for chunk in chunks])
-    assert np.array_equal(together, found.positions)
+    assert np.array_equal(together, matches.positions)
 
 
 def test_room_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,5 +113,5 @@ def test_a_later_part_has_less_room(monkeypatch: pytest.MonkeyPatch) -> None:
     assert index.describe()["parts"] == [10, 4]
     chunks = list(index.match_chunks(events))
     assert len(chunks) > 2
-    found = [ids for chunk in chunks for ids in lists(chunk)]
-    assert found == lists(ScanIndex.build(SMALL, queries + late).match(events))
+    actual = [ids for chunk in chunks for ids in lists(chunk)]
+    assert actual == lists(ScanIndex.build(SMALL, queries + late).match(events))

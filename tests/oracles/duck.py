@@ -43,7 +43,7 @@ class Pair:
     def under(self, form: str) -> Pair:
         return Pair(form.format(self.ours), form.format(self.duck))
 
-    def beside(self, form: str, *others: Pair) -> Pair:
+    def combine(self, form: str, *others: Pair) -> Pair:
         """All of these in a form with a place for each."""
         parts = (self, *others)
         return Pair(form.format(*(p.ours for p in parts)), form.format(*(p.duck for p in parts)))
@@ -70,7 +70,7 @@ class Pairs:
             return self.atom()
         if kind < 8:
             form = "({}) AND ({})" if kind < 6 else "({}) OR ({})"
-            return self.condition(depth - 1).beside(form, self.condition(depth - 1))
+            return self.condition(depth - 1).combine(form, self.condition(depth - 1))
         inner = self.condition(depth - 1)
         if kind == 8:
             return inner.under("NOT ({})")
@@ -84,10 +84,10 @@ class Pairs:
             return self.compared(attribute, self.literal(attribute))
         if kind < 5:
             form = pick(self.dice, ("{} IN ({}, {})", "{} NOT IN ({}, {})"))
-            return self.several(attribute, form)
+            return self.combine_literals(attribute, form)
         if kind < 6:
             form = pick(self.dice, ("{} BETWEEN {} AND {}", "{} NOT BETWEEN {} AND {}"))
-            return self.several(attribute, form)
+            return self.combine_literals(attribute, form)
         if kind < 7:
             return self.operand(attribute).under(pick(self.dice, ("{} IS NULL", "{} IS NOT NULL")))
         if kind < 8:
@@ -96,11 +96,11 @@ class Pairs:
         return self.pattern(attribute) if attribute.type == STRING else self.operand(attribute)
 
     def compared(self, attribute: Attribute, right: Pair) -> Pair:
-        return self.operand(attribute).beside(f"{{}} {pick(self.dice, OPERATORS)} {{}}", right)
+        return self.operand(attribute).combine(f"{{}} {pick(self.dice, OPERATORS)} {{}}", right)
 
-    def several(self, attribute: Attribute, form: str) -> Pair:
+    def combine_literals(self, attribute: Attribute, form: str) -> Pair:
         literals = self.literal(attribute), self.literal(attribute)
-        return self.operand(attribute).beside(form, *literals)
+        return self.operand(attribute).combine(form, *literals)
 
     def operand(self, attribute: Attribute) -> Pair:
         return Pair(attribute.name, f'"{attribute.name}"')
@@ -139,7 +139,7 @@ class Pairs:
         word = pick(self.dice, ("", "NOT ")) + (
             "ILIKE" if kind > 2 and text.ours.isascii() else "LIKE"
         )
-        return column.beside(f"{{}} {word} {{}} ESCAPE '|'", text)
+        return column.combine(f"{{}} {word} {{}} ESCAPE '|'", text)
 
 
 def comparable(left: Attribute, right: Attribute) -> bool:

@@ -40,9 +40,9 @@ def naive(text: str, row: Row, types: Types) -> Truth:
 def meaning(text: str, types: Types) -> Meaning:
     """The clause as a function of a row, for texts that meet many rows."""
     parser = Parser(text, types)
-    found = parser.condition_of(parser.disjunction())
+    result = parser.condition_of(parser.disjunction())
     parser.end()
-    return found
+    return result
 
 
 @dataclass(frozen=True)
@@ -89,9 +89,9 @@ class Parser:
     def skip(self, *words: str) -> bool:
         """Take these words or signs if they all stand here."""
         here = [self.peek(n) for n in range(len(words))]
-        found = [text.upper() for kind, text in here if kind in ("word", "sign")] == list(words)
-        self.at += len(words) if found else 0
-        return found
+        result = [text.upper() for kind, text in here if kind in ("word", "sign")] == list(words)
+        self.at += len(words) if result else 0
+        return result
 
     def expect(self, *words: str) -> None:
         if not self.skip(*words):
@@ -254,8 +254,8 @@ class Parser:
         instead = default.content == "TRUE"
 
         def truth(row: Row) -> Truth:
-            found = inner(row)
-            return instead if found is None else found
+            result = inner(row)
+            return instead if result is None else result
 
         return Condition(truth)
 

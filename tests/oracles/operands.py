@@ -113,11 +113,11 @@ def family(operand: Attribute | Literal, other: Attribute | Literal) -> str:
 
 
 def literal_key(literal: Literal, other: Attribute | Literal) -> Any:
-    beside = other.type if isinstance(other, Attribute) else ""
+    other_type = other.type if isinstance(other, Attribute) else ""
     text = literal.content
     if literal.kind == "double" or (
         literal.kind == "number"
-        and beside == "DOUBLE"
+        and other_type == "DOUBLE"
         and re.search("[.eE]", text)
         and not math.isinf(float(text))
     ):
@@ -126,7 +126,7 @@ def literal_key(literal: Literal, other: Attribute | Literal) -> Any:
         return (0, Fraction(text))
     if literal.kind == "boolean":
         return int(text == "TRUE")
-    if literal.kind == "string" and beside not in ("DATE", "TIMESTAMP"):
+    if literal.kind == "string" and other_type not in ("DATE", "TIMESTAMP"):
         return text.encode()
     return clock(text.strip())
 

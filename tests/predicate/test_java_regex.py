@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, reject
 from hypothesis import strategies as st
 
-from headgate.predicate.pattern.java_regex import PatternRefused, compile_re2, to_re2
+from headgate.predicate.pattern import PatternRefused, compile_re2, to_re2
 
 # A pattern, texts in which Java finds it, and texts in which it does not.
 # fmt: off
@@ -150,8 +150,8 @@ JAVA: list[tuple[str, list[str], list[str]]] = [
 
 TRIPLES = [
     (pattern, text, expected)
-    for pattern, found, missed in JAVA
-    for texts, expected in ((found, True), (missed, False))
+    for pattern, matched, missed in JAVA
+    for texts, expected in ((matched, True), (missed, False))
     for text in texts
 ]
 
@@ -357,7 +357,7 @@ def test_agrees_with_python_where_the_languages_do(
     """Without line terminators and letters beyond ASCII, Python's `re` and Java mean the same."""
     pattern = ("^" if at_start else "") + f"({body})" + ("$" if at_end else "")
     try:
-        found = finds(pattern, text)
+        matched = finds(pattern, text)
     except PatternRefused:
         reject()
-    assert found is (re.search(pattern, text, re.ASCII) is not None)
+    assert matched is (re.search(pattern, text, re.ASCII) is not None)

@@ -28,12 +28,12 @@ def test_oracle_matches_by_definition(pattern: str, text: str) -> None:
 @given(st.text(alphabet="ab_%|\\", max_size=8), ESCAPES, TEXTS)
 def test_oracle_with_any_escape(pattern: str, escape: str, text: str) -> None:
     try:
-        found = parse_like(pattern, escape).matches(text)
+        result = parse_like(pattern, escape).matches(text)
     except PatternRefused:
         with pytest.raises(NotUnderstoodError):
             like_pieces(pattern, escape)
     else:
-        assert found is like(text, like_pieces(pattern, escape))
+        assert result is like(text, like_pieces(pattern, escape))
 
 
 @given(PIECES.map("".join), TEXTS)

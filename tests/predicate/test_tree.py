@@ -107,6 +107,6 @@ def test_holding(before: str, after: str) -> None:
 )
 def test_no_has_a_reason(text: str, words: str) -> None:
     """A "no" says which attribute or comparison is at fault."""
-    found = decide_satisfiability(parse_where(text, STREAM))
-    assert found.answer == "no"
-    assert words in found.reason
+    satisfiability = decide_satisfiability(parse_where(text, STREAM))
+    assert satisfiability.answer == "no"
+    assert words in satisfiability.reason

@@ -86,13 +86,13 @@ def test_oracle_mutated_text(shard: int) -> None:
     accepted = 0
     for _ in range(case_count(2_000)):
         text = mutated(Clauses(dice).where(rng.choice((0, 1, 1, 2))), rng)
-        found = outcome(text)
-        if found is None:
+        actual = outcome(text)
+        if actual is None:
             continue
         accepted += 1
         oracle = meaning(text, TYPES)
         for event in [row(dice) for _ in range(3)]:
-            assert evaluate(found, event) is oracle(event), (text, event)
+            assert evaluate(actual, event) is oracle(event), (text, event)
     assert accepted > case_count(150)
 
 

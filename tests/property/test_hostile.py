@@ -143,8 +143,8 @@ def read_where(text: str) -> None:
 
 def read_script(text: str) -> list[Rejected]:
     """Read a script; check what it refuses."""
-    found = Script(Schema((STREAM,))).read(text, "x.sql")
-    rejected = [each for each in found if isinstance(each, Rejected)]
+    declared = Script(Schema((STREAM,))).read(text, "x.sql")
+    rejected = [each for each in declared if isinstance(each, Rejected)]
     for each in rejected:
         check_error(text, each.error, "x.sql")
     return rejected
@@ -272,9 +272,9 @@ def test_errors_in_a_file_point_into_the_file() -> None:
         "CREATE QUERY bad AS SELECT *\n  FROM t\n  WHERE b > 1;\n"
         "CREATE QUERY fine AS SELECT a FROM t;\n"
     )
-    found = list(Script(Schema()).read(text, "rules.sql"))
-    (rejected,) = [each for each in found if isinstance(each, Rejected)]
+    declared = list(Script(Schema()).read(text, "rules.sql"))
+    (rejected,) = [each for each in declared if isinstance(each, Rejected)]
     assert rejected.id == "bad"
     assert str(rejected.error).startswith("rules.sql:5:9: no attribute `b` in stream t")
-    assert [type(each) for each in found].count(Stream) == 1
-    assert len(found) == 4
+    assert [type(each) for each in declared].count(Stream) == 1
+    assert len(declared) == 4

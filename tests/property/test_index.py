@@ -38,10 +38,10 @@ def query(name: str, where: Predicate) -> Query:
 
 def matrix(matches: Matches, queries: int) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
     """Events by queries, True where they match."""
-    found = np.zeros((len(matches), queries), dtype=np.bool_)
+    grid = np.zeros((len(matches), queries), dtype=np.bool_)
     counts = np.diff(matches.offsets)
-    found[np.repeat(np.arange(len(matches)), counts), matches.positions] = True
-    return found
+    grid[np.repeat(np.arange(len(matches)), counts), matches.positions] = True
+    return grid
 
 
 def matched(
@@ -59,11 +59,11 @@ def matched(
 def test_oracle_index(kind: str, shard: int) -> None:
     """An event matches a query exactly when the naive oracle finds its text TRUE."""
     known = list(cases(shard, 300))
-    found = matched(kind, [case.predicate for case in known])
+    actual = matched(kind, [case.predicate for case in known])
     for at, case in enumerate(known):
         oracle = meaning(case.text, TYPES)
         expected = [oracle(event) is True for event in rows()]
-        assert found[:, at].tolist() == expected, case.text
+        assert actual[:, at].tolist() == expected, case.text
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -83,8 +83,8 @@ def test_and_narrows_or_widens_through_the_index(kind: str) -> None:
     """AND never adds a match, and OR never removes one."""
     known = cases(3, 120)
     pairs = list(zip(known, known, strict=True))
-    alone = matched(kind, [one.predicate for one, _ in pairs])
+    single = matched(kind, [one.predicate for one, _ in pairs])
     both = [parse_where(f"({p.text}) AND ({q.text})", STREAM) for p, q in pairs]
     either = [parse_where(f"({p.text}) OR ({q.text})", STREAM) for p, q in pairs]
-    assert not (matched(kind, both) & ~alone).any()
-    assert not (alone & ~matched(kind, either)).any()
+    assert not (matched(kind, both) & ~single).any()
+    assert not (single & ~matched(kind, either)).any()

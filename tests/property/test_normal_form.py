@@ -52,8 +52,8 @@ def test_oracle_dnf(shard: int) -> None:
         assert len(set(conjuncts)) == len(conjuncts)
         assert not any(conjunct.box.is_empty for conjunct in conjuncts)
         for row in case.rows:
-            found = any(member(row, conjunct, case.predicate) for conjunct in conjuncts)
-            assert found == (evaluate(case.predicate, row) is True), (case.text, row)
+            result = any(member(row, conjunct, case.predicate) for conjunct in conjuncts)
+            assert result == (evaluate(case.predicate, row) is True), (case.text, row)
     assert expanded > case_count(250)
 
 

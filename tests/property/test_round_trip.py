@@ -27,10 +27,10 @@ from tests.statements import Statements
 from tests.strategies import Seeded, wheres
 
 
-def accepted(found: Iterable[Declared | Rejected]) -> list[Declared]:
+def accepted(actual: Iterable[Declared | Rejected]) -> list[Declared]:
     """What a script declares; fails on the first statement that it refuses."""
     result: list[Declared] = []
-    for each in found:
+    for each in actual:
         assert not isinstance(each, Rejected), str(each.error)
         result.append(each)
     return result

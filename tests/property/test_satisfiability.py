@@ -21,13 +21,13 @@ from tests.strategies import Clauses, Seeded
 def check(formula: Formula) -> str:
     """The answer, confirmed: a "yes" by its row, a "no" by z3."""
     predicate = parse_where(formula.text, INTS)
-    found = decide_satisfiability(predicate)
-    if found.answer == "yes":
-        assert found.witness is not None
-        assert evaluate(predicate, found.witness) is True, formula.text
-    if found.answer == "no":
+    satisfiability = decide_satisfiability(predicate)
+    if satisfiability.answer == "yes":
+        assert satisfiability.witness is not None
+        assert evaluate(predicate, satisfiability.witness) is True, formula.text
+    if satisfiability.answer == "no":
         assert not is_possible(formula), formula.text
-    return found.answer
+    return satisfiability.answer
 
 
 @pytest.mark.parametrize("shard", SHARDS)
@@ -58,14 +58,14 @@ def test_witness_is_true(shard: int) -> None:
     each of its type; and no row that is TRUE ever meets a "no"."""
     answers = Counter[str]()
     for case in cases(shard):
-        found = decide_satisfiability(case.predicate)
-        answers[found.answer] += 1
-        if found.answer == "yes":
-            assert found.witness is not None
-            assert evaluate(case.predicate, found.witness) is True, case.text
+        satisfiability = decide_satisfiability(case.predicate)
+        answers[satisfiability.answer] += 1
+        if satisfiability.answer == "yes":
+            assert satisfiability.witness is not None
+            assert evaluate(case.predicate, satisfiability.witness) is True, case.text
         if any(evaluate(case.predicate, row) is True for row in case.rows):
-            assert found.answer != "no", case.text
-        assert (found.answer == "yes") != bool(found.reason), case.text
+            assert satisfiability.answer != "no", case.text
+        assert (satisfiability.answer == "yes") != bool(satisfiability.reason), case.text
     assert answers["unknown"] <= case_count(SIZE) // 50, answers
 
 
@@ -122,9 +122,9 @@ def test_oracle_no_row_contradicts_a_no(names: tuple[str, ...]) -> None:
 def test_answers(text: str, answer: str) -> None:
     """Answers that can be checked by eye, over all types."""
     predicate = parse_where(text, STREAM)
-    found = decide_satisfiability(predicate)
-    assert found.answer == answer
-    assert answer == "no" or evaluate(predicate, found.witness or {}) is True
+    satisfiability = decide_satisfiability(predicate)
+    assert satisfiability.answer == answer
+    assert answer == "no" or evaluate(predicate, satisfiability.witness or {}) is True
 
 
 def test_domains_count() -> None:
@@ -141,17 +141,29 @@ def test_domains_count() -> None:
         ("qty <= 0", "no"),
         ("qty <= 0 OR qty IS NULL", "yes"),
     ):
-        found = decide_satisfiability(parse_where(where, stream), domains)
-        assert found.answer == answer, where
+        satisfiability = decide_satisfiability(parse_where(where, stream), domains)
+        assert satisfiability.answer == answer, where
+
+
+def test_no_row_without_a_required_value() -> None:
+    """A NOT NULL column whose CHECK allows nothing leaves no row, also where OR avoids it."""
+    text = "CREATE STREAM s (a INT NOT NULL CHECK (a > 3 AND a < 2), b INT)"
+    (stream,) = Script(Schema()).read(text)
+    assert isinstance(stream, Stream)
+    column = Column("a", stream["a"].type)
+    where = parse_where("a = 1 OR b = 1", stream)
+    result = decide_satisfiability(where, {column: stream["a"].domain}, [column])
+    assert result.answer == "no"
+    assert "`a`" in result.reason
 
 
 def test_a_small_budget_is_no_answer() -> None:
     """Past its budget the search says so, and never "no"."""
     text = " AND ".join(f"(a <> {n} OR b <> {n} OR c = d)" for n in range(12)) + " AND a <> a"
-    found = decide_satisfiability(parse_where(text, INTS), budget=5)
-    assert found.answer in ("unknown", "no")
-    assert found.answer == "unknown" or "budget" not in found.reason
+    satisfiability = decide_satisfiability(parse_where(text, INTS), budget=5)
+    assert satisfiability.answer in ("unknown", "no")
+    assert satisfiability.answer == "unknown" or "budget" not in satisfiability.reason
     hard = " AND ".join(f"(a = {n} OR b = {n} OR c = {n})" for n in range(40))
-    found = decide_satisfiability(parse_where(hard, INTS), budget=100)
-    assert found.answer == "unknown"
-    assert "100 steps" in found.reason
+    satisfiability = decide_satisfiability(parse_where(hard, INTS), budget=100)
+    assert satisfiability.answer == "unknown"
+    assert "100 steps" in satisfiability.reason

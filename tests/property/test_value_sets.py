@@ -33,7 +33,7 @@ ends = st.none() | st.integers(-2, 10)
 intervals = st.builds(Interval, ends, ends)
 value_sets = st.lists(intervals, min_size=1, max_size=5).map(lambda parts: ValueSet.of(*parts))
 text_ends = st.none() | st.sampled_from(TEXTS)
-text_intervals = st.builds(Interval, text_ends, text_ends)
+text_intervals = st.builds(Interval, text_ends, text_ends).map(lambda i: i.clip(STRING))
 text_sets = st.lists(text_intervals, min_size=1, max_size=4).map(lambda p: ValueSet.of(*p))
 
 

@@ -154,8 +154,8 @@ WHERES = ("a > 3", "a>=4", "a > 4")
 def load(*statements: str) -> QuerySet:
     """The queries of some statements on s."""
     script = Script(Schema())
-    found = [q for q in script.read(";".join((SCHEMA, *statements))) if isinstance(q, Query)]
-    return QuerySet(script.schema, found)
+    listed = [q for q in script.read(";".join((SCHEMA, *statements))) if isinstance(q, Query)]
+    return QuerySet(script.schema, listed)
 
 
 def test_diff() -> None:

@@ -70,13 +70,13 @@ def network(random: Random, *, bounded: bool = False) -> Network:
     more = [(random.randrange(i), i) for i in range(1, size) if random.random() < 0.5]
     costs_of = (0.0, 1.0, 1.0, 2.5)
     wide = [math.inf, 100.0, 400.0] if bounded else [math.inf]
-    found = [
+    listed = [
         Link((f"S{a}", f"S{b}"), random.choice(costs_of), random.choice(wide))
         for a, b in sorted(links | set(more))
     ]
     thin = [(f"P{i}", f"S{random.randrange(size)}") for i in range(3)]
     nodes = [Node(f"S{i}") for i in range(size)] + [Node(name, is_thin=True) for name, _ in thin]
-    return Network.of(nodes, found + [Link(ends) for ends in thin])
+    return Network.of(nodes, listed + [Link(ends) for ends in thin])
 
 
 def query(random: Random, name: str) -> Query:
@@ -96,14 +96,14 @@ def planner(
     random: Random, strategy: Strategy, method: Method, *, bounded: bool = False
 ) -> Planner:
     """Its sample is not the rows that are walked: what it does not show, must be proven."""
-    found = network(random, bounded=bounded)
+    peers = network(random, bounded=bounded)
     sampled = SampledStream(
         STREAM, 10.0, rows(random.randrange(4)).slice(0, random.choice((1, 7, 40)))
     )
-    source = random.choice(["S0", *found.nodes])
+    source = random.choice(["S0", *peers.nodes])
     load = random.choice((0.0, 0.01, 1.0, 10.0))
     return Planner(
-        found, [PublishedStream(sampled, source)], strategy=strategy, method=method, load_cost=load
+        peers, [PublishedStream(sampled, source)], strategy=strategy, method=method, load_cost=load
     )
 
 
@@ -145,14 +145,14 @@ def register_any_way(random: Random, plan: Planner, new: Query, target: str) -> 
         plan.decisions[new.id] = Decision(new.id, target, chosen.alternative, ())
 
 
-def check(found: Planner, table: pa.Table) -> None:
+def check(planner: Planner, table: pa.Table) -> None:
     """All that must hold of a planner at any time."""
-    plan = make_plan(found)
+    plan = make_plan(planner)
     check_rows(plan, table)
-    check_accounts(found, plan)
-    for tree in found.trees.values():
+    check_accounts(planner, plan)
+    for tree in planner.trees.values():
         for hop in tree:
-            check_hop(hop, tree, found)
+            check_hop(hop, tree, planner)
 
 
 def check_rows(plan: Plan, table: pa.Table) -> None:
@@ -174,16 +174,16 @@ def _where(every: FilterableTable, where: Predicate | None) -> pa.Table:
     return every.table if where is None else every.table.filter(pa.array(every.compute_mask(where)))
 
 
-def check_accounts(found: Planner, plan: Plan) -> None:
+def check_accounts(planner: Planner, plan: Plan) -> None:
     """What the planner keeps account of is what the plan says, and no link has too much."""
-    assert {one.query.id for one in plan.deliveries} == set(found.registered)
-    np.testing.assert_allclose([one.value for one in plan.traffic], found.routes.used, atol=1e-6)
-    np.testing.assert_allclose(plan.cost, compute_costs(found)[0], atol=1e-6)
-    for used, link in zip(found.routes.used, plan.network.links, strict=True):
+    assert {one.query.id for one in plan.deliveries} == set(planner.registered)
+    np.testing.assert_allclose([one.value for one in plan.traffic], planner.routes.used, atol=1e-6)
+    np.testing.assert_allclose(plan.cost, compute_costs(planner)[0], atol=1e-6)
+    for used, link in zip(planner.routes.used, plan.network.links, strict=True):
         assert used <= link.bandwidth * (1 + 1e-6)
 
 
-def check_hop(hop: Hop, tree: StreamTree, found: Planner) -> None:
+def check_hop(hop: Hop, tree: StreamTree, planner: Planner) -> None:
     """Its content is what its consumers need, its parent brings it, and the arrays say so."""
     below = {one.id for one in hop.deliveries}.union(*(child.served for child in hop.children))
     sampled, content = tree.sampled, hop.content
@@ -199,7 +199,7 @@ def check_hop(hop: Hop, tree: StreamTree, found: Planner) -> None:
     assert set(hop.served) == below
     assert hop in hop.parent.children
     assert tree.arrays.parent[hop.number] == hop.parent.number < hop.number
-    if found.strategy != "ship" and found.method != "hcr":
+    if planner.strategy != "ship" and planner.method != "hcr":
         wanted = unite_bits(
             [make_content(one).rows for one in hop.served.values()], sampled.word_count
         )

@@ -28,8 +28,8 @@ SIZE = 400
 
 def declared(text: str) -> tuple[Stream, list[Query]]:
     script = Script(Schema())
-    found = [one for one in script.read(text) if isinstance(one, Query)]
-    return script.schema.stream("s"), found
+    listed = [one for one in script.read(text) if isinstance(one, Query)]
+    return script.schema.stream("s"), listed
 
 
 def workload(seed: int, jobs: int) -> tuple[Stream, list[Query], pa.Table]:

@@ -31,25 +31,25 @@ def test_coverage(size: int, share: float) -> None:
     Wilson's interval is right on average over shares; for one near 0 or 1 it may be some less.
     """
     inside = 0.0
-    for found in range(size + 1):
-        estimate = estimate_share(found, size)
+    for result in range(size + 1):
+        estimate = estimate_share(result, size)
         if estimate.low <= share <= estimate.high:
-            inside += math.exp(_log_binomial(size, found, share))
+            inside += math.exp(_log_binomial(size, result, share))
     assert inside >= (0.985 if size * min(share, 1 - share) >= 10 else 0.95)
 
 
-def _log_binomial(size: int, found: int, share: float) -> float:
-    ways = math.lgamma(size + 1) - math.lgamma(found + 1) - math.lgamma(size - found + 1)
-    return ways + found * math.log(share) + (size - found) * math.log1p(-share)
+def _log_binomial(size: int, result: int, share: float) -> float:
+    ways = math.lgamma(size + 1) - math.lgamma(result + 1) - math.lgamma(size - result + 1)
+    return ways + result * math.log(share) + (size - result) * math.log1p(-share)
 
 
 @pytest.mark.parametrize("size", [1, 2, 63, 64, 1_000])
 def test_ends(size: int) -> None:
     """Ends are in order, lie from 0 to 1, and where a sample has none or all, are that."""
-    for found in range(0, size + 1, max(1, size // 50)):
-        one = estimate_share(found, size)
+    for result in range(0, size + 1, max(1, size // 50)):
+        one = estimate_share(result, size)
         assert 0 <= one.low <= one.value <= one.high <= 1
-        assert one.value == found / size
+        assert one.value == result / size
     assert estimate_share(0, size).low == 0
     assert estimate_share(size, size).high == 1
 

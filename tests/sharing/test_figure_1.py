@@ -12,8 +12,7 @@ import pytest
 
 from headgate.predicate import disjunction
 from headgate.sharing.decisions import Strategy
-from headgate.sharing.network_file import NetworkFile, read_network
-from headgate.sharing.network_queries import Arrival
+from headgate.sharing.network_file import Arrival, NetworkFile, read_network
 from headgate.sharing.plan import Plan, make_plan
 from headgate.sharing.planner import Planner, compute_costs
 from headgate.sharing.shared_streams import SharedStream, list_shared_streams
@@ -67,13 +66,13 @@ def test_query_3_widens(described: NetworkFile, order: tuple[str, ...]) -> None:
     chosen = planner.decisions[THREE].chosen
     assert (chosen.kind, chosen.from_node, chosen.node) == ("widen", "SP4", "SP1")
     assert chosen.route == ("SP1", "SP3", "P3")
-    found = by_queries(make_plan(planner))
-    both = found[frozenset({ONE, THREE})]
+    routes = by_queries(make_plan(planner))
+    both = routes[frozenset({ONE, THREE})]
     assert both.nodes == ("SP4", "SP5", "SP1")
     queries = [planner.registered[name][0].query for name in (ONE, THREE)]
     assert both.where == disjunction(query.where for query in queries)
-    assert found[frozenset({ONE})].nodes == ("SP1", "P1")
-    assert found[frozenset({THREE})].nodes == ("SP1", "SP3", "P3")
+    assert routes[frozenset({ONE})].nodes == ("SP1", "P1")
+    assert routes[frozenset({THREE})].nodes == ("SP1", "SP3", "P3")
 
 
 def test_the_order_matters_without_widening(described: NetworkFile) -> None:
@@ -89,10 +88,10 @@ def test_no_order_matters_with_widening(described: NetworkFile) -> None:
     ended = set()
     for order in all_orders():
         planner = planned(described, order)
-        found = by_queries(make_plan(planner))
-        ended.add(tuple(sorted((tuple(sorted(key)), c.nodes) for key, c in found.items())))
-        assert found[frozenset({ONE, THREE})].nodes == ("SP4", "SP5", "SP1")
-        assert found[frozenset({TWO})].nodes == ("SP5", "SP7", "P2")
+        routes = by_queries(make_plan(planner))
+        ended.add(tuple(sorted((tuple(sorted(key)), c.nodes) for key, c in routes.items())))
+        assert routes[frozenset({ONE, THREE})].nodes == ("SP4", "SP5", "SP1")
+        assert routes[frozenset({TWO})].nodes == ("SP5", "SP7", "P2")
     assert len(ended) == 1
 
 

@@ -13,8 +13,7 @@ import pytest
 from headgate._toml import read_toml
 from headgate.errors import NetworkError, PipelineError
 from headgate.sharing.network import Link
-from headgate.sharing.network_file import NetworkFile, read_network
-from headgate.sharing.network_queries import Arrival, Departure
+from headgate.sharing.network_file import Arrival, Departure, NetworkFile, read_network
 from headgate.sharing.planning import plan_network
 from headgate.sharing.samples import MAX_SAMPLE_ROWS, draw_sample
 
@@ -102,20 +101,20 @@ def described(folder: Path, text: str) -> NetworkFile:
 
 def drawn(folder: Path, text: str, stream: str) -> pa.Table:
     """The sample that statistics give."""
-    found = {one.sampled.stream.name: one for one in described(folder, text).published}
+    listed = {one.sampled.stream.name: one for one in described(folder, text).published}
     table = (
         read_toml(folder / "network.toml")
         .get_table("streams")
         .get_table(stream)
         .get_table("statistics")
     )
-    return draw_sample(found[stream].sampled.stream, table)
+    return draw_sample(listed[stream].sampled.stream, table)
 
 
 def test_every_key(folder: Path) -> None:
-    found = described(folder, WHOLE)
-    assert (found.strategy, found.method, found.load_cost) == ("share", "hsr", 0.5)
-    network = found.network
+    result = described(folder, WHOLE)
+    assert (result.strategy, result.method, result.load_cost) == ("share", "hsr", 0.5)
+    network = result.network
     assert {name: (n.is_thin, n.application) for name, n in network.nodes.items()} == {
         "A": (False, "west"),
         "B": (False, ""),
@@ -123,13 +122,13 @@ def test_every_key(folder: Path) -> None:
         "q": (True, ""),
     }
     assert network.links == (Link(("A", "B"), 2.0, 1e6), Link(("A", "p")), Link(("q", "B")))
-    s, t = found.published
+    s, t = result.published
     assert (s.peer, s.sampled.rate, s.sampled.size) == ("p", 100, 20)
     assert s.sampled.measure_width(["a", "b"]) == pytest.approx(40)
     assert (t.peer, t.sampled.rate, t.sampled.size) == ("B", 0.5, MAX_SAMPLE_ROWS)
     assert [
         (change.query.id, change.target) if isinstance(change, Arrival) else change
-        for change in found.changes
+        for change in result.changes
     ] == [
         ("inline", "q"),
         ("declared", "q"),
@@ -138,22 +137,22 @@ def test_every_key(folder: Path) -> None:
         ("r1", "q"),
         ("r2", "B"),
     ]
-    planner = plan_network(found)
+    planner = plan_network(result)
     assert set(planner.registered) == {"declared", "here", "r1", "r2"}
     assert (planner.strategy, planner.method, planner.load_cost) == ("share", "hsr", 0.5)
-    assert plan_network(found, strategy="ship", method="hcr").strategy == "ship"
+    assert plan_network(result, strategy="ship", method="hcr").strategy == "ship"
 
 
 def test_what_is_left_out(folder: Path) -> None:
     """As docs/how-to/share-streams.md has it; one super-peer alone is a network."""
-    found = described(
+    result = described(
         folder,
         'files = ["schema.sql"]\n[nodes]\nsuper = ["A"]\n'
         '[streams.s]\npeer = "A"\nrate = 1\nsample = "rows.jsonl"\n',
     )
-    assert (found.strategy, found.method, found.changes) == ("widen", "exact", ())
-    assert math.isfinite(found.load_cost)
-    assert found.published[0].sampled.measure_width(["a", "b"]) == 4 + 4 + 3
+    assert (result.strategy, result.method, result.changes) == ("widen", "exact", ())
+    assert math.isfinite(result.load_cost)
+    assert result.published[0].sampled.measure_width(["a", "b"]) == 4 + 4 + 3
 
 
 def test_statistics(folder: Path) -> None:
@@ -326,8 +325,8 @@ def test_a_bad_row_of_a_file_has_its_own_place(folder: Path) -> None:
 def test_no_room(folder: Path) -> None:
     """Where a query has no room, the line of the query is told, and the link."""
     text = WHOLE.replace('ends = ["q", "B"]', 'ends = ["q", "B"]\nbandwidth = 10')
-    found = described(folder, text)
+    result = described(folder, text)
     with pytest.raises(
         NetworkError, match=r"network.toml:34: query `inline` has no room: link q–B has 10 bytes/s"
     ):
-        plan_network(found)
+        plan_network(result)

@@ -33,47 +33,52 @@ def test_no_planner_below(strategy: Strategy, method: Method) -> None:
     """Every plan costs at least the optimum."""
     for number in range(case_count(6)):
         random = Random(f"{seed()} {number} {strategy} {method}")
-        found = planner(random, strategy, method)
-        list(steps(random, found, 7, any_way=random.random() < 0.5))
-        traffic, read = compute_costs(found)
-        queries = [(one.query, one.target) for one, _ in found.registered.values()]
-        published = list(found.published.values())
-        best = compute_optimum(found.network, published, queries, load=found.load_cost)
-        assert best <= (traffic + found.load_cost * read) * (1 + 1e-9)
+        planning = planner(random, strategy, method)
+        list(steps(random, planning, 7, any_way=random.random() < 0.5))
+        traffic, read = compute_costs(planning)
+        queries = [(one.query, one.target) for one, _ in planning.registered.values()]
+        published = list(planning.published.values())
+        best = compute_optimum(planning.network, published, queries, load=planning.load_cost)
+        assert best <= (traffic + planning.load_cost * read) * (1 + 1e-9)
 
 
 def test_against_all_plans() -> None:
     """It is the least cost among all plans, tried one by one."""
     for number in range(case_count(15)):
         random = Random(f"{seed()} {number}")
-        found = planner(random, "widen", "exact")
-        targets = list(found.network.nodes)
+        planning = planner(random, "widen", "exact")
+        targets = list(planning.network.nodes)
         queries = [(query(random, f"q{i}"), random.choice(targets)) for i in range(3)]
-        published = next(iter(found.published.values()))
-        best = compute_optimum(found.network, [published], queries, load=found.load_cost)
-        assert best == pytest.approx(_least(found.network, published, queries, found.load_cost))
+        published = next(iter(planning.published.values()))
+        best = compute_optimum(planning.network, [published], queries, load=planning.load_cost)
+        assert best == pytest.approx(
+            _least(planning.network, published, queries, planning.load_cost)
+        )
 
 
-def test_alone() -> None:
+def test_single() -> None:
     """For one query it is what the planner chooses."""
     for number in range(case_count(8)):
         random = Random(f"{seed()} {number}")
-        found = planner(random, "widen", "exact")
-        new, target = query(random, "q"), random.choice(list(found.network.nodes))
-        found.register(new, target)
+        planning = planner(random, "widen", "exact")
+        new, target = query(random, "q"), random.choice(list(planning.network.nodes))
+        planning.register(new, target)
         best = compute_optimum(
-            found.network, list(found.published.values()), [(new, target)], load=found.load_cost
+            planning.network,
+            list(planning.published.values()),
+            [(new, target)],
+            load=planning.load_cost,
         )
-        traffic, read = compute_costs(found)
-        assert best == pytest.approx(traffic + found.load_cost * read)
+        traffic, read = compute_costs(planning)
+        assert best == pytest.approx(traffic + planning.load_cost * read)
 
 
 def test_too_many() -> None:
     """More queries than there is time for are refused."""
-    found = planner(Random(1), "widen", "exact")
+    planning = planner(Random(1), "widen", "exact")
     queries = [(query(Random(i), f"q{i}"), "P0") for i in range(MAX_OPTIMUM_QUERIES + 1)]
     with pytest.raises(UsageError, match="9 queries on stream trades; the optimum"):
-        compute_optimum(found.network, list(found.published.values()), queries)
+        compute_optimum(planning.network, list(planning.published.values()), queries)
 
 
 def _least(

@@ -13,9 +13,9 @@ from headgate.sharing.decisions import Method, Strategy
 from headgate.sharing.network import Link, Network, Node
 from headgate.sharing.plan import Delivery, Plan, make_plan
 from headgate.sharing.plan_execution import (
-    application_names,
     find_entering_streams,
     find_receiver,
+    list_application_names,
     resolve_application,
     run_plan,
 )
@@ -27,13 +27,13 @@ from tests.sharing.cases import STRATEGIES, planner, rows, steps
 
 def plans(strategy: Strategy, method: Method, count: int) -> list[tuple[Random, Plan]]:
     """What random planners have come to, after arrivals and departures."""
-    found = []
+    collected = []
     for number in range(case_count(count)):
         random = Random(f"{seed()} {number} {strategy} {method}")
         one = planner(random, strategy, method)
         list(steps(random, one, 8))
-        found.append((random, make_plan(one)))
-    return found
+        collected.append((random, make_plan(one)))
+    return collected
 
 
 @pytest.mark.parametrize(("strategy", "method"), STRATEGIES)
@@ -54,12 +54,12 @@ def test_applications_together_do_what_one_does(strategy: Strategy, method: Meth
         ]
         divided = replace(plan, network=Network.of(nodes, plan.network.links))
         table = rows(5)
-        alone = {
+        single = {
             one.query.id: repr(given.to_pylist())
             for one, given in run_plan(plan, STREAM.name, table)
             if isinstance(one, Delivery)
         }
-        assert {name: repr(t.to_pylist()) for name, t in together(divided, table).items()} == alone
+        assert {name: repr(t.to_pylist()) for name, t in together(divided, table).items()} == single
 
 
 def together(plan: Plan, table: pa.Table) -> dict[str, pa.Table]:
@@ -67,7 +67,7 @@ def together(plan: Plan, table: pa.Table) -> dict[str, pa.Table]:
     given: dict[str, pa.Table] = {}
     waiting: list[tuple[str, int | None, pa.Table]] = [
         (name, None, table)
-        for name in application_names(plan.network)
+        for name in list_application_names(plan.network)
         for _ in find_entering_streams(plan, name)
     ]
     while waiting:
@@ -99,4 +99,4 @@ def test_which_application_is_meant() -> None:
         resolve_application(two, "z")
     half = Network.of([Node("A", application="x"), Node("B")], [Link(("A", "B"))])
     with pytest.raises(NetworkError, match="`B` belongs to no application"):
-        application_names(half)
+        list_application_names(half)

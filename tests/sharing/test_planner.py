@@ -31,18 +31,18 @@ def test_exactly_its_rows(strategy: Strategy, method: Method, bounded: bool) -> 
     """While queries arrive and leave, plans hold; when all have left, nothing flows."""
     for number in range(case_count(CASES)):
         random = Random(f"{seed()} {number} {strategy} {method} {bounded}")
-        found = planner(random, strategy, method, bounded=bounded)
-        nothing = list(found.routes.used)
+        planning = planner(random, strategy, method, bounded=bounded)
+        nothing = list(planning.routes.used)
         count, any_way = random.choice(((4, False), (12, False), (12, True)))
-        for _ in steps(random, found, count, any_way=any_way):
+        for _ in steps(random, planning, count, any_way=any_way):
             if random.random() < 0.3:
-                check(found, rows(9))
-        check(found, rows(9))
-        for name in random.sample(list(found.registered), len(found.registered)):
-            found.unregister(name)
-        assert not make_plan(found).flows
-        assert compute_costs(found)[1] == 0
-        np.testing.assert_allclose(found.routes.used, nothing, atol=1e-9)
+                check(planning, rows(9))
+        check(planning, rows(9))
+        for name in random.sample(list(planning.registered), len(planning.registered)):
+            planning.unregister(name)
+        assert not make_plan(planning).flows
+        assert compute_costs(planning)[1] == 0
+        np.testing.assert_allclose(planning.routes.used, nothing, atol=1e-9)
 
 
 @pytest.mark.parametrize(("strategy", "method"), STRATEGIES)
@@ -50,46 +50,46 @@ def test_decisions(strategy: Strategy, method: Method) -> None:
     """Each alternative costs what it says, if taken; the one that was chosen costs least."""
     for number in range(case_count(4)):
         random = Random(f"{seed()} {number} {strategy} {method}")
-        found = planner(random, strategy, method)
-        list(steps(random, found, 8, any_way=random.random() < 0.5))
-        new, target = query(random, "new"), random.choice(list(found.network.nodes))
-        before = compute_costs(found)
-        trials = dict(_every_way(found, new, target))
-        decision = found.register(new, target)
-        wanted, _ = found.registered["new"]
-        last = found.network.get_last_link(target)
-        sampled = found.trees[STREAM.name].sampled
-        fixed = 0.0 if last is None else compute_byte_rate(make_content(wanted), sampled)
-        assert _told(decision.chosen, fixed) == pytest.approx(
-            _changed(before, compute_costs(found))
+        planning = planner(random, strategy, method)
+        list(steps(random, planning, 8, any_way=random.random() < 0.5))
+        new, target = query(random, "new"), random.choice(list(planning.network.nodes))
+        before = compute_costs(planning)
+        trials = dict(_every_way(planning, new, target))
+        decision = planning.register(new, target)
+        subscription, _ = planning.registered["new"]
+        last = planning.network.get_last_link(target)
+        sampled = planning.trees[STREAM.name].sampled
+        fixed = 0.0 if last is None else compute_byte_rate(make_content(subscription), sampled)
+        assert _list_costs(decision.chosen, fixed) == pytest.approx(
+            _changed(before, compute_costs(planning))
         )
         for way, after in trials.items():
-            assert _told(way, fixed) == pytest.approx(_changed(before, after)), way
+            assert _list_costs(way, fixed) == pytest.approx(_changed(before, after)), way
             assert decision.chosen.total <= way.total + 1e-9
-        told = [one.total for one in (decision.chosen, *decision.others)]
-        assert told == pytest.approx(sorted(told))
+        totals = [one.total for one in (decision.chosen, *decision.others)]
+        assert totals == pytest.approx(sorted(totals))
 
 
 def _every_way(
-    found: Planner, new: Query, target: str
+    planner: Planner, new: Query, target: str
 ) -> Iterator[tuple[Alternative, tuple[float, float]]]:
     """Every alternative that there is, and what all flows cost once it is taken, in a copy."""
-    for number in range(len(_candidates(found, new, target)[1])):
-        trial = copy.deepcopy(found)
+    for number in range(len(_candidates(planner, new, target)[1])):
+        trial = copy.deepcopy(planner)
         search, candidates = _candidates(trial, new, target)
         trial._serve(search, candidates[number])
         yield candidates[number].alternative, compute_costs(trial)
 
 
 def _candidates(
-    found: Planner, new: Query, target: str
+    planner: Planner, new: Query, target: str
 ) -> tuple[AlternativeSearch, list[Candidate]]:
-    tree = found.trees[STREAM.name]
-    search = found._make_search(tree, subscribe(new, target, tree.sampled))
+    tree = planner.trees[STREAM.name]
+    search = planner._make_search(tree, subscribe(new, target, tree.sampled))
     return search, list(search._order_by_cost())
 
 
-def _told(one: Alternative, fixed: float) -> tuple[float, float]:
+def _list_costs(one: Alternative, fixed: float) -> tuple[float, float]:
     return one.traffic + fixed, one.load
 
 
@@ -102,21 +102,21 @@ def test_growth(method: Method) -> None:
     """The kernel gives what the definition says, and never more than a widening costs."""
     for number in range(case_count(8)):
         random = Random(f"{seed()} {number} {method}")
-        found = planner(random, "widen", method)
-        list(steps(random, found, 10, any_way=random.random() < 0.5))
-        tree = found.trees[STREAM.name]
-        wanted = subscribe(
-            query(random, "new"), random.choice(list(found.network.nodes)), tree.sampled
+        planning = planner(random, "widen", method)
+        list(steps(random, planning, 10, any_way=random.random() < 0.5))
+        tree = planning.trees[STREAM.name]
+        subscription = subscribe(
+            query(random, "new"), random.choice(list(planning.network.nodes)), tree.sampled
         )
         fast, plain = (
-            compute_growth(tree, wanted, len(tree.hops)),
-            compute_growth_by_definition(tree, wanted),
+            compute_growth(tree, subscription, len(tree.hops)),
+            compute_growth_by_definition(tree, subscription),
         )
         for hop in tree:
             for name in ("missing_rows", "missing_bytes", "traffic", "load"):
                 ours, theirs = getattr(fast, name)[hop.number], getattr(plain, name)[hop.number]
                 assert ours == pytest.approx(theirs), name
-        search = found._make_search(tree, wanted)
+        search = planning._make_search(tree, subscription)
         for least, hop, kind in search._order_by_growth():
             assert least <= search._price(hop, kind).alternative.total + 1e-9
 
@@ -128,30 +128,30 @@ def test_strategies_are_ordered() -> None:
         strategies: tuple[Strategy, ...] = ("filter", "share", "widen")
         for strategy in strategies:
             random = Random(f"{seed()} {number}")
-            found = planner(random, "widen", "exact")
-            list(steps(random, found, 8))
-            found.strategy = strategy
-            totals.append(found.register(query(random, "new"), "P0").chosen.total)
+            planning = planner(random, "widen", "exact")
+            list(steps(random, planning, 8))
+            planning.strategy = strategy
+            totals.append(planning.register(query(random, "new"), "P0").chosen.total)
         assert totals == sorted(totals, reverse=True)
 
 
 def test_refused() -> None:
     """What cannot be registered changes nothing, and is said to be so by name."""
-    found = planner(Random(1), "widen", "exact")
+    planning = planner(Random(1), "widen", "exact")
     random = Random(2)
-    found.register(query(random, "a"), "P0")
-    before = list(found.routes.used)
+    planning.register(query(random, "a"), "P0")
+    before = list(planning.routes.used)
     with pytest.raises(UsageError, match="query `a` is registered already"):
-        found.register(query(random, "a"), "P0")
+        planning.register(query(random, "a"), "P0")
     with pytest.raises(NetworkError, match="no node `P9`; there are"):
-        found.register(query(random, "b"), "P9")
+        planning.register(query(random, "b"), "P9")
     with pytest.raises(UsageError, match="query `b` is not registered; there are `a`"):
-        found.unregister("b")
-    assert found.routes.used == before
-    assert list(found.registered) == ["a"]
+        planning.unregister("b")
+    assert planning.routes.used == before
+    assert list(planning.registered) == ["a"]
 
 
-def compute_growth_by_definition(tree: StreamTree, wanted: Subscription) -> Growth:
+def compute_growth_by_definition(tree: StreamTree, subscription: Subscription) -> Growth:
     """Compute the growth of a tree hop by hop: the oracle of the kernel."""
     sampled = tree.sampled
     scale = sampled.rate / sampled.size
@@ -160,10 +160,10 @@ def compute_growth_by_definition(tree: StreamTree, wanted: Subscription) -> Grow
         at, content = hop.number, hop.content
         if hop.parent is None or hop.link is None:
             continue
-        both = count_bits(content.rows | wanted.rows)
-        names = content.columns | wanted.outputs
-        if both > wanted.count:
-            names |= wanted.attributes
+        both = count_bits(content.rows | subscription.rows)
+        names = content.columns | subscription.outputs
+        if both > subscription.count:
+            names |= subscription.attributes
         if both > content.count:
             names |= content.attributes
         now, then = sampled.measure_width(content.columns), sampled.measure_width(names)

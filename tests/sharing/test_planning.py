@@ -29,10 +29,10 @@ def test_never_dearer(strategy: Strategy, method: Method) -> None:
         given = planner(random, strategy, method, bounded=True)
         list(steps(random, given, 8, any_way=True))
         before, plan = compute_total_cost(given), make_plan(given)
-        found = improve_plan(given, 2)
-        assert compute_total_cost(found) <= before
-        assert set(found.registered) == set(given.registered)
-        check(found, rows(9))
+        improved = improve_plan(given, 2)
+        assert compute_total_cost(improved) <= before
+        assert set(improved.registered) == set(given.registered)
+        check(improved, rows(9))
         assert make_plan(given) == plan
         check(given, rows(9))
 
@@ -61,19 +61,19 @@ def test_rearranged_the_order_is_forgotten(strategy: Strategy, method: Method) -
     """Every order comes to the same plan, with the same queries and exactly their rows."""
     for number in range(case_count(2)):
         random = Random(f"{seed()} {number} {strategy} {method}")
-        found = planner(random, strategy, method)
-        list(steps(random, found, 8, any_way=True))
+        planning = planner(random, strategy, method)
+        list(steps(random, planning, 8, any_way=True))
         other = Planner(
-            found.network,
-            list(found.published.values()),
+            planning.network,
+            list(planning.published.values()),
             strategy=strategy,
             method=method,
-            load_cost=found.load_cost,
+            load_cost=planning.load_cost,
         )
-        wanted = [(one.query, one.target) for one, _ in found.registered.values()]
+        wanted = [(one.query, one.target) for one, _ in planning.registered.values()]
         for query, target in random.sample(wanted, len(wanted)):
             other.register(query, target)
-        one, two = rearrange_plan(found), rearrange_plan(other)
+        one, two = rearrange_plan(planning), rearrange_plan(other)
         assert make_plan(one).flows == make_plan(two).flows
-        assert set(one.registered) == set(found.registered)
+        assert set(one.registered) == set(planning.registered)
         check(one, rows(9))

@@ -82,9 +82,9 @@ def test_places() -> None:
     network = Network.of(
         [*map(Node, names), Node("thin", is_thin=True)], [*ring, Link(("thin", "n0"))]
     )
-    found = place_peers(network)
-    assert found == place_peers(network)
+    placed = place_peers(network)
+    assert placed == place_peers(network)
     for link in ring:
-        assert math.dist(found[link.ends[0]], found[link.ends[1]]) == pytest.approx(1, abs=0.35)
-    assert math.dist(found["thin"], found["n0"]) == pytest.approx(0.6, abs=0.1)
+        assert math.dist(placed[link.ends[0]], placed[link.ends[1]]) == pytest.approx(1, abs=0.35)
+    assert math.dist(placed["thin"], placed["n0"]) == pytest.approx(0.6, abs=0.1)
     assert place_peers(Network.of([Node("one")], [])) == {"one": (0.0, 0.0)}

@@ -37,9 +37,9 @@ def planned(strategy: Strategy, queries: int = 40) -> Plan:
 def test_nothing_is_lost(strategy: Strategy) -> None:
     """On every link flows what the plan says, and every query has a course that ends with it."""
     plan = planned(strategy)
-    found = list_shared_streams(plan)
+    streams = list_shared_streams(plan)
     carried: Counter[int] = Counter()
-    for course in found:
+    for course in streams:
         assert len(course.nodes) == len(course.links) + 1
         for step, link in enumerate(course.links):
             assert set(course.nodes[step : step + 2]) == {*plan.network.links[link].ends}
@@ -48,54 +48,54 @@ def test_nothing_is_lost(strategy: Strategy) -> None:
     links += [delivery.link for delivery in plan.deliveries]
     links += [origin.link for origin in plan.origins.values()]
     assert carried == Counter(link for link in links if link is not None)
-    moved = sum(course.bytes_moved for course in found)
+    moved = sum(course.bytes_moved for course in streams)
     assert moved == pytest.approx(sum(one.value for one in plan.traffic))
-    results = [name for course in found for name in course.results]
+    results = [name for course in streams for name in course.results]
     assert sorted(results) == sorted(one.query.id for one in plan.deliveries)
 
 
 def test_taken_from() -> None:
     """A course begins on the way of the one that it is taken from."""
-    found = list_shared_streams(planned("widen"))
-    assert [course.number for course in found] == list(range(len(found)))
-    for course in found:
+    streams = list_shared_streams(planned("widen"))
+    assert [course.number for course in streams] == list(range(len(streams)))
+    for course in streams:
         assert course.is_source == (course.taken_from is None)
         if course.taken_from is not None:
-            before = found[course.taken_from]
+            before = streams[course.taken_from]
             assert course.nodes[0] in before.nodes
             assert set(course.serves) <= set(before.serves)
             assert course.is_tap == (not before.is_source)
-    assert any(course.is_widened for course in found)
+    assert any(course.is_widened for course in streams)
 
 
 def test_filtered_at_the_source_is_one_course_a_query() -> None:
-    found = list_shared_streams(planned("filter", 5))
-    assert sorted(course.members for course in found[1:]) == [(f"q{n}",) for n in range(5)]
-    assert all(course.results == course.members for course in found)
+    streams = list_shared_streams(planned("filter", 5))
+    assert sorted(course.members for course in streams[1:]) == [(f"q{n}",) for n in range(5)]
+    assert all(course.results == course.members for course in streams)
 
 
-def test_lanes_lie_beside_each_other() -> None:
+def test_lanes_do_not_overlap() -> None:
     """None overlaps another, those of one direction lie together, and few are told apart."""
     plan = planned("filter")
-    found = list_shared_streams(plan)
-    by_link = make_lanes(plan.network, found, 8.0)
-    assert set(by_link) == {link for course in found for link in course.links}
-    for beside in by_link.values():
-        assert len(beside) <= MAX_LANES
-        ways = [lane.is_forward for lane in beside]
+    streams = list_shared_streams(plan)
+    by_link = make_lanes(plan.network, streams, 8.0)
+    assert set(by_link) == {link for course in streams for link in course.links}
+    for lanes in by_link.values():
+        assert len(lanes) <= MAX_LANES
+        ways = [lane.is_forward for lane in lanes]
         assert ways == sorted(ways)
-        for lane, after in pairwise(beside):
+        for lane, after in pairwise(lanes):
             assert lane.offset + lane.width / 2 < after.offset - after.width / 2
-        middle = beside[0].offset - beside[0].width / 2 + beside[-1].offset + beside[-1].width / 2
+        middle = lanes[0].offset - lanes[0].width / 2 + lanes[-1].offset + lanes[-1].width / 2
         assert middle == pytest.approx(0)
-    total = sum(lane.bytes for beside in by_link.values() for lane in beside)
-    assert total == pytest.approx(sum(course.bytes_moved for course in found))
+    total = sum(lane.bytes for lanes in by_link.values() for lane in lanes)
+    assert total == pytest.approx(sum(course.bytes_moved for course in streams))
 
 
 def test_colours() -> None:
     """What moves most has a colour of its own."""
-    found = list_shared_streams(planned("filter"))
-    chosen = choose_colours(found)
+    streams = list_shared_streams(planned("filter"))
+    chosen = choose_colours(streams)
     counts = Counter(chosen.values())
     assert chosen[0] == SOURCE_COLOUR
     assert all(counts[colour] == 1 for colour in (SOURCE_COLOUR, *STRONG_COLOURS))

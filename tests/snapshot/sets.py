@@ -19,7 +19,7 @@ CREATE STREAM quotes (price DOUBLE, seen TIMESTAMP, day DATE);
 
 def schema() -> Schema:
     script = Script(Schema())
-    assert all(not hasattr(found, "error") for found in script.read(DECLARED))
+    assert all(not hasattr(result, "error") for result in script.read(DECLARED))
     return script.schema
 
 
@@ -45,9 +45,9 @@ def numbered(count: int, limit: int = 0) -> list[Query]:
 def varied() -> QuerySet:
     """One query of each sort."""
     script = Script(SCHEMA, "Asia/Tokyo")
-    found = [q for q in script.read(_VARIED) if isinstance(q, Query)]
-    assert len(found) == 5
-    return query_set(*found, query("metadata", "side = 'ünï\\0'", '{"to": "𝄞"}'))
+    listed = [q for q in script.read(_VARIED) if isinstance(q, Query)]
+    assert len(listed) == 5
+    return query_set(*listed, query("metadata", "side = 'ünï\\0'", '{"to": "𝄞"}'))
 
 
 _VARIED = """

@@ -53,7 +53,7 @@ def refused(directory: Path, file: str, *, verify: bool = True) -> str:
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_a_flipped_byte_is_found_wherever_it_is(snapshot: Path, file: str) -> None:
+def test_a_flipped_byte_is_detected_wherever_it_is(snapshot: Path, file: str) -> None:
     path = snapshot / file
     content = path.read_bytes()
     rolls = random.Random(file)
@@ -69,7 +69,7 @@ def test_a_flipped_byte_is_found_wherever_it_is(snapshot: Path, file: str) -> No
 
 @pytest.mark.parametrize("verify", [True, False])
 @pytest.mark.parametrize("file", FILES)
-def test_a_truncated_file_is_found_without_reading_it(
+def test_a_truncated_file_is_detected_without_reading_it(
     snapshot: Path, file: str, verify: bool
 ) -> None:
     content = (snapshot / file).read_bytes()
@@ -83,7 +83,7 @@ def test_a_truncated_file_is_found_without_reading_it(
 
 @pytest.mark.parametrize("verify", [True, False])
 @pytest.mark.parametrize("file", FILES)
-def test_a_missing_file_is_found(snapshot: Path, file: str, verify: bool) -> None:
+def test_a_missing_file_is_detected(snapshot: Path, file: str, verify: bool) -> None:
     (snapshot / file).unlink()
     assert refused(snapshot, file, verify=verify).startswith("is missing")
     (snapshot / file).mkdir()

@@ -98,14 +98,14 @@ def test_a_damaged_current_snapshot_is_no_parent(tmp_path: Path) -> None:
     assert len(open_current(tmp_path)) == 51
 
 
-def test_a_number_that_is_taken_meanwhile_is_left_alone(
+def test_a_number_that_is_taken_meanwhile_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As if another publisher had been faster, thrice."""
     for count in (3, 4, 5):
         publish(query_set(*numbered(count)), tmp_path)
     numbers = iter([0, 1, 2, 3])
-    monkeypatch.setattr(publishing, "_greatest_number", lambda _: next(numbers))
+    monkeypatch.setattr(publishing, "_find_greatest_number", lambda _: next(numbers))
     assert publish(query_set(*numbered(6)), tmp_path).version == 4
     assert [len(open_snapshot(tmp_path / str(number))) for number in (1, 2, 3, 4)] == [3, 4, 5, 6]
 
@@ -166,9 +166,9 @@ def test_a_publisher_that_is_killed_leaves_the_pointer_on_a_whole_snapshot(tmp_p
                 assert time.monotonic() < stop
                 assert process.poll() is None
                 if (tmp_path / "CURRENT").exists():
-                    found = check_whole(tmp_path)
-                    assert found >= seen
-                    seen = found
+                    report = check_whole(tmp_path)
+                    assert report >= seen
+                    seen = report
             time.sleep(rolls.random() * 0.05)
             os.kill(process.pid, signal.SIGKILL)
             process.wait()
@@ -185,9 +185,9 @@ def test_two_publishers_at_once_get_numbers_of_their_own(tmp_path: Path) -> None
         seen = 0
         while one.poll() is None or two.poll() is None:
             if (tmp_path / "CURRENT").exists():
-                found = check_whole(tmp_path)
-                assert found >= seen
-                seen = found
+                report = check_whole(tmp_path)
+                assert report >= seen
+                seen = report
         assert (one.returncode, two.returncode) == (0, 0)
     assert versions(tmp_path) == list(range(1, 31))
     assert check_whole(tmp_path) == 30

@@ -17,7 +17,7 @@ from headgate.queries import Query, QuerySet
 from headgate.schema import INT, Attribute, Schema, Stream, Timestamp
 from headgate.snapshot import Base, Delta, Snapshot, Tombstones, open_snapshot, write_snapshot
 from headgate.snapshot import write as writing
-from headgate.snapshot.order import compute_step, longest_increasing
+from headgate.snapshot.segments import compute_step, longest_increasing
 from tests.snapshot.sets import SCHEMA, numbered, query, query_set, varied
 
 
@@ -219,9 +219,9 @@ def test_a_long_shuffle_is_quick() -> None:
     values = list(range(100_000))
     random.Random(1).shuffle(values)
     places = longest_increasing(values)
-    found = [values[place] for place in places]
-    assert found == sorted(found)
-    assert 500 < len(found) < 700  # about 2 √n (Vershik and Kerov)
+    listed = [values[place] for place in places]
+    assert listed == sorted(listed)
+    assert 500 < len(listed) < 700  # about 2 √n (Vershik and Kerov)
 
 
 def test_the_manifest_is_readable_json_without_a_time(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def test_rules_from_a_table(spark: SparkSession) -> None:
     assert errors == [("typo", 2), (None, 4)]
     arrow = hg.queries_from_dataframe(table.toArrow(), queries.schema)
     assert list(arrow) == list(queries)
-    with pytest.raises(QueriesRejected, match="2 of 4 accepted"):
+    with pytest.raises(QueriesRejected, match="2 of 4 queries accepted"):
         hg.queries_from_dataframe(table, events, strict=True)
     with pytest.raises(QuerySetError, match="a column `where` is missing; it has id, number"):
         hg.queries_from_dataframe(table.select("id", "number"), events)
@@ -95,7 +95,7 @@ def test_types_of_a_stream(spark: SparkSession) -> None:
     assert [row.queries for row in frame.transform(route).collect()] == [["m"]]
 
 
-def test_columns_without_a_type_are_told(spark: SparkSession) -> None:
+def test_columns_without_a_type_are_reported(spark: SparkSession) -> None:
     """What no attribute can be is left out, and a warning at the caller's line lists it."""
     frame = spark.sql(
         """SELECT 1 AS a, X'00' AS raw, array(1) AS tags, map('k', 1) AS labels,
@@ -106,10 +106,10 @@ def test_columns_without_a_type_are_told(spark: SparkSession) -> None:
     assert stream.names == ("a", "s.d")
     assert report[0].filename == __file__
     for words in (
-        "`raw` (binary has no type here)",
-        "`tags` (array<int> has no type here)",
-        "`labels` (map<string,int> has no type here)",
-        "`folded` (string collate UTF8_LCASE has no type here)",
-        "`s.b.c` (a name that no path can reach)",
+        "`raw` (no attribute can be binary)",
+        "`tags` (no attribute can be array<int>)",
+        "`labels` (no attribute can be map<string,int>)",
+        "`folded` (no attribute can be string collate UTF8_LCASE)",
+        "`s.b.c` (a step of its path is empty, or has a dot in it)",
     ):
         assert words in str(report[0].message)

@@ -336,7 +336,7 @@ def test_results_of_many_pieces(spark: SparkSession) -> None:
     assert (routed.count(), wrong.count()) == (events, 0)
 
 
-def test_a_missing_column_is_told(frame: DataFrame, sales: QuerySet) -> None:
+def test_a_missing_column_is_reported(frame: DataFrame, sales: QuerySet) -> None:
     """An attribute without a column is NULL, and a warning at the caller's line names it."""
     route = hg.spark.route(sales)
     renamed = frame.withColumnRenamed("qty", "quantity")
@@ -380,7 +380,7 @@ def test_drift_that_does_no_harm(frame: DataFrame, sales: QuerySet) -> None:
     assert [tuple(row) for row in actual] == ANSWERS
 
 
-def test_what_is_not_routed_is_told(tmp_path: Path) -> None:
+def test_what_is_not_routed_is_reported(tmp_path: Path) -> None:
     """Joins and aggregates on the stream are left out, and a warning lists them."""
     file = tmp_path / "q.sql"
     file.write_text(

@@ -26,21 +26,21 @@ A, PRICE = Column("a", INT), Column("price", DecimalType(10, 2))
 
 
 def script() -> Script:
-    found = Script(Schema())
-    assert not [each for each in found.read(DECLARED) if isinstance(each, Rejected)]
-    return found
+    result = Script(Schema())
+    assert not [each for each in result.read(DECLARED) if isinstance(each, Rejected)]
+    return result
 
 
 def query(select: str) -> Query:
-    (found,) = script().read(f"CREATE QUERY q AS SELECT {select} FROM s")
-    assert isinstance(found, Query), found
-    return found
+    (result,) = script().read(f"CREATE QUERY q AS SELECT {select} FROM s")
+    assert isinstance(result, Query), result
+    return result
 
 
 def refusal(statement: str) -> str:
-    (found,) = script().read(statement)
-    assert isinstance(found, Rejected)
-    return str(found.error)
+    (result,) = script().read(statement)
+    assert isinstance(result, Rejected)
+    return str(result.error)
 
 
 def test_declared() -> None:
@@ -70,16 +70,16 @@ def test_written_and_read() -> None:
 
 def test_calls() -> None:
     """A name finds its aggregate whatever its case, also where sqlglot has a function of it."""
-    found = query("Geo_Mean(price), `any of`(DISTINCT s.a) AS one, STDDEV ( a )")
-    assert found.outputs == (
+    bound = query("Geo_Mean(price), `any of`(DISTINCT s.a) AS one, STDDEV ( a )")
+    assert bound.outputs == (
         Output("geo_mean(price)", Aggregate("geo_mean", PRICE, declared=GEO_MEAN)),
         Output("one", Aggregate("Any Of", A, True, ANY_OF)),
         Output("stddev(a)", Aggregate("stddev", A, declared=STDDEV)),
     )
-    assert [output.type for output in found.outputs] == [DOUBLE, STRING, Timestamp("Europe/Berlin")]
-    assert found.kind == "aggregate"
-    (again,) = script().read(render_query(found))
-    assert again == found
+    assert [output.type for output in bound.outputs] == [DOUBLE, STRING, Timestamp("Europe/Berlin")]
+    assert bound.kind == "aggregate"
+    (again,) = script().read(render_query(bound))
+    assert again == bound
 
 
 @pytest.mark.parametrize(
@@ -87,13 +87,13 @@ def test_calls() -> None:
 )
 def test_names_that_mean_something_elsewhere(name: str) -> None:
     """Any name but a built-in one may be declared, and then it is the declared one."""
-    found = Script(Schema())
+    result = Script(Schema())
     text = f"""CREATE STREAM s (a INT); CREATE AGGREGATE {name} (INT) RETURNS INT HOLISTIC;
         CREATE QUERY q AS SELECT {name}(a) AS b FROM s"""
-    _, declared, bound = found.read(text)
+    _, declared, bound = result.read(text)
     assert isinstance(bound, Query), bound
     assert bound.outputs == (Output("b", Aggregate(name.strip("`"), A, False, declared)),)  # type: ignore[arg-type]
-    (again,) = found.read(render_query(bound))
+    (again,) = result.read(render_query(bound))
     assert again == bound
 
 
@@ -143,12 +143,12 @@ def test_categories(aggregate: str, category: str, sensitive: bool) -> None:
 
 def test_snapshots_keep_them(tmp_path: Path) -> None:
     """A set that uses windows and declared aggregates is published and read back the same."""
-    found = script()
+    result = script()
     text = """CREATE QUERY w AS SELECT a FROM last_rows(s, 9) WHERE a > 3;
         CREATE QUERY g AS SELECT a, `any of`(price) AS one FROM s GROUP BY a"""
-    queries = [each for each in found.read(text) if isinstance(each, Query)]
+    queries = [each for each in result.read(text) if isinstance(each, Query)]
     assert len(queries) == 2
-    publish(QuerySet(found.schema, queries), tmp_path)
+    publish(QuerySet(result.schema, queries), tmp_path)
     again = open_current(tmp_path).query_set()
-    assert again.schema == found.schema
+    assert again.schema == result.schema
     assert list(again) == queries

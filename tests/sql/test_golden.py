@@ -63,6 +63,6 @@ def test_errors_of_clauses(text: str, expected: str) -> None:
 @pytest.mark.parametrize("text, expected", STATEMENTS)
 def test_errors_of_statements(text: str, expected: str) -> None:
     """A statement that is refused is refused in these words, at this place of its file."""
-    (found,) = Script(Schema((STREAM,))).read(text, "x.sql")
-    assert isinstance(found, Rejected)
-    assert f"{type(found.error).__name__} {found.error}" == expected.replace(" ", " x.sql:", 1)
+    (actual,) = Script(Schema((STREAM,))).read(text, "x.sql")
+    assert isinstance(actual, Rejected)
+    assert f"{type(actual.error).__name__} {actual.error}" == expected.replace(" ", " x.sql:", 1)

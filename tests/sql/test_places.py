@@ -37,14 +37,14 @@ def queries(tmp_path: Path) -> hg.QuerySet:
     return hg.read_queries(file, strict=True)
 
 
-def listed(found: hg.QuerySet, name: str) -> dict[str, list[tuple[str, str, int, int]]]:
+def listed(result: hg.QuerySet, name: str) -> dict[str, list[tuple[str, str, int, int]]]:
     """The places of a query: what, the fragment, line and column."""
-    told = find_places(found[name])
+    place_texts = find_places(result[name])
     parts = {
-        "conditions": [(render_predicate(atom), place) for atom, place in told.conditions],
-        "outputs": list(told.outputs.items()),
-        "groups": [(column.key, place) for column, place in told.groups.items()],
-        "sources": list(told.sources.items()),
+        "conditions": [(render_predicate(atom), place) for atom, place in place_texts.conditions],
+        "outputs": list(place_texts.outputs.items()),
+        "groups": [(column.key, place) for column, place in place_texts.groups.items()],
+        "sources": list(place_texts.sources.items()),
     }
     return {
         part: [(what, p.text, p.position.line, p.position.column) for what, p in items]
@@ -86,10 +86,14 @@ def test_positions_point_into_the_file(queries: hg.QuerySet) -> None:
     """At each position of the file stands the fragment, and the file has its name."""
     lines = FILE.splitlines()
     for name in ("j", "g"):
-        told = find_places(queries[name])
-        found = [place for _, place in told.conditions]
-        found += [*told.outputs.values(), *told.groups.values(), *told.sources.values()]
-        for place in found:
+        place_texts = find_places(queries[name])
+        result = [place for _, place in place_texts.conditions]
+        result += [
+            *place_texts.outputs.values(),
+            *place_texts.groups.values(),
+            *place_texts.sources.values(),
+        ]
+        for place in result:
             line, column = place.position.line, place.position.column
             rest = "\n".join([lines[line - 1][column - 1 :], *lines[line:]])
             assert rest.startswith(place.text)
@@ -131,22 +135,22 @@ def test_tests(where: str, expected: list[str]) -> None:
     text = "CREATE STREAM s (a INT, b INT, t STRING); CREATE QUERY q AS SELECT DISTINCT a FROM s"
     _, query = script.read(f"{text} WHERE {where}")
     assert isinstance(query, Query), query
-    told = find_places(query)
-    assert [place.text for _, place in told.conditions] == expected
-    assert [atom for atom, _ in told.conditions] == list(iter_atoms(query.where))
+    place_texts = find_places(query)
+    assert [place.text for _, place in place_texts.conditions] == expected
+    assert [atom for atom, _ in place_texts.conditions] == list(iter_atoms(query.where))
 
 
 def check(query: Query) -> None:
     """All atoms are told, in order, and each fragment means its atom."""
-    told = find_places(query)
-    found = [atom for atom, _ in told.conditions]
-    assert not found or found == list(iter_atoms(query.where))
+    place_texts = find_places(query)
+    result = [atom for atom, _ in place_texts.conditions]
+    assert not result or result == list(iter_atoms(query.where))
     scope = Scope(tuple((s.alias, s.stream) for s in query.sources))
-    for atom, place in told.conditions:
+    for atom, place in place_texts.conditions:
         assert atom in list(iter_atoms(parse_condition(place.text, scope))), place
-    assert list(told.outputs) == [output.name for output in query.outputs]
-    assert tuple(told.groups) == query.group_by
-    assert list(told.sources) == [source.alias for source in query.sources]
+    assert list(place_texts.outputs) == [output.name for output in query.outputs]
+    assert tuple(place_texts.groups) == query.group_by
+    assert list(place_texts.sources) == [source.alias for source in query.sources]
 
 
 @pytest.mark.parametrize("shard", range(2))
@@ -156,9 +160,9 @@ def test_random_statements(shard: int) -> None:
     for _ in range(case_count(40)):
         statements, script = Statements(dice), Script(Schema())
         read = list(script.read(statements.schema() + statements.queries(4)))
-        found = [each for each in read if isinstance(each, Query)]
-        assert len(found) == 4
-        for query in found:
+        result = [each for each in read if isinstance(each, Query)]
+        assert len(result) == 4
+        for query in result:
             if query.kind != "filter":
                 check(query)
 

@@ -39,15 +39,15 @@ CREATE STREAM quotes (bid DECIMAL(10, 2), qty INT);
 
 def script() -> Script:
     """A script that has read the schema."""
-    found = Script(Schema())
-    assert [type(each) for each in found.read(SCHEMA)] == [Stream, Stream]
-    return found
+    result = Script(Schema())
+    assert [type(each) for each in result.read(SCHEMA)] == [Stream, Stream]
+    return result
 
 
 def query(text: str) -> Query:
-    (found,) = script().read(text)
-    assert isinstance(found, Query), found
-    return found
+    (result,) = script().read(text)
+    assert isinstance(result, Query), result
+    return result
 
 
 def test_types() -> None:
@@ -91,9 +91,9 @@ def test_types() -> None:
 )
 def test_other_types_are_refused_with_a_hint(type_: str, words: str) -> None:
     """A type that does not exist is refused, and the nearest one is named."""
-    (found,) = Script(Schema()).read(f"CREATE STREAM t (a {type_})")
-    assert isinstance(found, Rejected)
-    assert words in str(found.error)
+    (result,) = Script(Schema()).read(f"CREATE STREAM t (a {type_})")
+    assert isinstance(result, Rejected)
+    assert words in str(result.error)
 
 
 def test_domains() -> None:
@@ -125,51 +125,51 @@ def test_names_ignore_case_and_dots_lead_inside() -> None:
 
 def test_plain_filter() -> None:
     """SELECT * with a WHERE is a filter on one stream; without WHERE it takes every event."""
-    found = query("CREATE QUERY big AS SELECT * FROM trades WHERE qty > 3")
-    assert (found.id, found.kind, found.stream_name) == ("big", "filter", "trades")
-    assert found.outputs == ()
+    bound = query("CREATE QUERY big AS SELECT * FROM trades WHERE qty > 3")
+    assert (bound.id, bound.kind, bound.stream_name) == ("big", "filter", "trades")
+    assert bound.outputs == ()
     assert query("CREATE QUERY all_of_it AS SELECT * FROM trades").where == TRUE
     assert query("CREATE QUERY `rule 7` AS SELECT * FROM `trades`").id == "rule 7"
 
 
 def test_projection_and_distinct() -> None:
     """Chosen columns keep their names or take an alias; DISTINCT makes another kind."""
-    found = query("CREATE QUERY q AS SELECT DISTINCT side, trades.qty AS many FROM trades")
+    bound = query("CREATE QUERY q AS SELECT DISTINCT side, trades.qty AS many FROM trades")
     side, qty = Column("side", STRING), Column("qty", INT)
-    assert found.outputs == (Output("side", side), Output("many", qty))
-    assert found.kind == "distinct"
+    assert bound.outputs == (Output("side", side), Output("many", qty))
+    assert bound.kind == "distinct"
 
 
 def test_join() -> None:
     """Streams in FROM are called by their aliases, and columns of both are compared."""
-    found = query("CREATE QUERY q AS SELECT t.id FROM trades t, quotes AS u WHERE t.qty <= u.qty")
-    assert found.sources == tuple(
+    bound = query("CREATE QUERY q AS SELECT t.id FROM trades t, quotes AS u WHERE t.qty <= u.qty")
+    assert bound.sources == tuple(
         Source(Stream(n, ()), a) for n, a in (("trades", "t"), ("quotes", "u"))
     )
-    assert found.where == Compare(Column("qty", INT, "t"), "<=", Column("qty", INT, "u"))
-    assert found.kind == "join"
+    assert bound.where == Compare(Column("qty", INT, "t"), "<=", Column("qty", INT, "u"))
+    assert bound.kind == "join"
 
 
 def test_aggregates() -> None:
     """Every aggregate has its argument, its DISTINCT and its type; unnamed ones name themselves."""
-    found = query(
+    bound = query(
         "CREATE QUERY q AS SELECT side, COUNT(*), COUNT(DISTINCT qty) AS n, SUM(price), AVG(price) "
         "AS mean, MIN(at), MEDIAN(qty), MAX(DISTINCT qty), SUM(qty) AS s FROM trades GROUP BY side"
     )
     price, qty = Column("price", DecimalType(10, 2)), Column("qty", INT)
-    assert found.group_by == (Column("side", STRING),)
-    assert [output.expression for output in found.outputs[1:5]] == [
+    assert bound.group_by == (Column("side", STRING),)
+    assert [output.expression for output in bound.outputs[1:5]] == [
         Aggregate("COUNT"),
         Aggregate("COUNT", qty, distinct=True),
         Aggregate("SUM", price),
         Aggregate("AVG", price),
     ]
-    assert [output.name for output in found.outputs[:4]] == ["side", "count(*)", "n", "sum(price)"]
-    types = [output.type.sql for output in found.outputs]
+    assert [output.name for output in bound.outputs[:4]] == ["side", "count(*)", "n", "sum(price)"]
+    types = [output.type.sql for output in bound.outputs]
     assert types[:5] == ["STRING", "BIGINT", "BIGINT", "DECIMAL(20, 2)", "DECIMAL(14, 6)"]
     assert types[5:] == ["TIMESTAMP", "DOUBLE", "INT", "BIGINT"]
-    assert found.outputs[7].expression == Aggregate("MAX", qty)
-    assert found.kind == "aggregate"
+    assert bound.outputs[7].expression == Aggregate("MAX", qty)
+    assert bound.kind == "aggregate"
 
 
 def test_time_zone_applies_from_there_on() -> None:
@@ -206,5 +206,5 @@ def test_semicolons_and_comments() -> None:
     text = """;; -- nothing; here
         CREATE QUERY a AS SELECT * FROM trades WHERE side = 'a;b' /* ; */ AND qty > 1;
         ; CREATE QUERY b AS SELECT * FROM trades"""
-    found = list(script().read(text))
-    assert [each.id for each in found if isinstance(each, Query)] == ["a", "b"]
+    declared = list(script().read(text))
+    assert [each.id for each in declared if isinstance(each, Query)] == ["a", "b"]

@@ -35,10 +35,10 @@ def queries(*selects: str) -> QuerySet:
 )
 def test_sources(source: str, expected: Source) -> None:
     """The count belongs to the source; the alias is the stream's name where none is given."""
-    (found,) = queries(f"SELECT * FROM {source} WHERE a > 3")
-    assert found.sources == (expected,)
-    (again,) = queries(render_select(found))
-    assert again == found
+    (actual,) = queries(f"SELECT * FROM {source} WHERE a > 3")
+    assert actual.sources == (expected,)
+    (again,) = queries(render_select(actual))
+    assert again == actual
 
 
 @pytest.mark.parametrize(
@@ -55,28 +55,28 @@ def test_sources(source: str, expected: Source) -> None:
 )
 def test_kinds(select: str, kind: str) -> None:
     """A selection from the last rows of one stream is a kind of its own, and no filter."""
-    (found,) = queries(select)
-    assert found.kind == kind
-    assert (found.origin is None) == (kind == "filter")
+    (result,) = queries(select)
+    assert result.kind == kind
+    assert (result.origin is None) == (kind == "filter")
 
 
 def test_no_index_holds_a_window() -> None:
     """An index leaves it out as it does joins, and refuses it by name."""
-    found = queries("SELECT * FROM s WHERE a > 3", "SELECT * FROM last_rows(s, 9) WHERE a > 3")
-    index = hg.build_index(found, "scan", stream="s")
+    result = queries("SELECT * FROM s WHERE a > 3", "SELECT * FROM last_rows(s, 9) WHERE a > 3")
+    index = hg.build_index(result, "scan", stream="s")
     assert index.match([{"a": 5}]).ids().to_pylist() == [["q0"]]
     with pytest.raises(QuerySetError, match="`q1` is a window on s; this index holds filters on s"):
-        index.insert(found["q1"])
+        index.insert(result["q1"])
 
 
 def test_the_count_is_part_of_the_meaning() -> None:
     """Queries that differ in their counts differ in their versions, and are no duplicates."""
-    found = queries(
+    result = queries(
         "SELECT * FROM s WHERE a > 3",
         "SELECT * FROM last_rows(s, 9) WHERE a > 3",
         "SELECT * FROM last_rows(s, 8) WHERE a > 3",
         "SELECT * FROM last_rows(s, 8) AS x WHERE NOT x.a <= 3",
     )
-    assert len({compute_query_version(query) for query in found}) == 4
-    assert [finding.duplicate_of for finding in hg.check(found)] == [None, None, None, "q2"]
-    assert [finding.implied_by for finding in hg.check(found)] == [()] * 4
+    assert len({compute_query_version(query) for query in result}) == 4
+    assert [finding.duplicate_of for finding in hg.check(result)] == [None, None, None, "q2"]
+    assert [finding.implied_by for finding in hg.check(result)] == [()] * 4

@@ -18,8 +18,8 @@ def figure_2(query: Conjunctive) -> bool:
     constants = query.constants(0) or [0]
     ends = constants[0], constants[-1]
     known = compute_closure(_with_ends(query, ends))
-    alone = len(query.streams) == 1
-    if not known.satisfiable or (alone and not query.distinct):
+    single = len(query.streams) == 1
+    if not known.satisfiable or (single and not query.distinct):
         return True
     if any(not known.bounded[output] for output in query.outputs):
         return False

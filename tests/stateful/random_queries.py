@@ -16,7 +16,7 @@ from headgate.stateful.analysis.theory.conjunctive import (
     Line,
     Variable,
 )
-from headgate.stateful.analysis.theory.orders import estimate_orders
+from headgate.stateful.analysis.theory.definition import estimate_orders
 
 
 @dataclass(frozen=True)
@@ -49,12 +49,12 @@ FAMILIES = {
 def queries(family: Family, seed: int, count: int) -> Iterator[Conjunctive]:
     """So many queries of a family, each of which can be ordered in few ways only."""
     numbers = random.Random(seed)
-    found = 0
-    while found < count:
+    result = 0
+    while result < count:
         query = random_query(numbers, family)
         if estimate_orders(query) <= family.orders:
             yield query
-            found += 1
+            result += 1
 
 
 def random_query(numbers: random.Random, family: Family) -> Conjunctive:
@@ -95,10 +95,10 @@ def _any_attributes(numbers: random.Random) -> list[tuple[int, str]]:
 def _around_two_joins(numbers: random.Random) -> list[tuple[int, str]]:
     """Two variables of the first stream, two of others, and perhaps one more of any."""
     other = numbers.choice((1, 2))
-    found = [(0, "a"), (0, "b"), (1, "c"), (other, "d")]
+    result = [(0, "a"), (0, "b"), (1, "c"), (other, "d")]
     if numbers.random() < 0.5:
-        found.append((numbers.randrange(other + 1), "p"))
-    return sorted(found)
+        result.append((numbers.randrange(other + 1), "p"))
+    return sorted(result)
 
 
 def _any_pairs(

@@ -57,8 +57,8 @@ class Statement:
 def statements(seed: int, count: int) -> Iterator[Statement]:
     """So many queries that are accepted."""
     numbers = random.Random(seed)
-    found = 0
-    while found < count:
+    result = 0
+    while result < count:
         text = _Writer(numbers).text()
         script = Script(Schema())
         read = list(script.read(text))
@@ -66,7 +66,7 @@ def statements(seed: int, count: int) -> Iterator[Statement]:
         if not empty and not any(isinstance(each, Rejected) for each in read):
             query = next(each for each in read if isinstance(each, Query))
             yield Statement(text, query, script.schema)
-            found += 1
+            result += 1
 
 
 def statements_of_cores(family: Family, seed: int, count: int) -> Iterator[Statement]:
@@ -209,11 +209,11 @@ class _Writer:
         return f"{stream} AS {alias}"
 
     def columns(self) -> list[tuple[str, str]]:
-        found = []
+        collected = []
         for stream, alias in zip(self.streams, self.aliases, strict=True):
             prefix = f"{alias}." if len(self.aliases) > 1 else ""
-            found += [(prefix + name, type_) for name, type_ in self.types[stream].items()]
-        return found
+            collected += [(prefix + name, type_) for name, type_ in self.types[stream].items()]
+        return collected
 
     def conditions(self) -> Iterator[str]:
         columns = self.columns()
@@ -325,10 +325,10 @@ class _Writer:
 
     def aggregates(self, wanted: list[str]) -> tuple[str, str]:
         groups = wanted[: self.choice((0, 1, 2))]
-        found = list(groups)
+        result = list(groups)
         for number in range(self.choice((1, 1, 2))):
-            found.append(f"{self.aggregate()} AS g{number}")
-        return f"SELECT {', '.join(found)}", f" GROUP BY {', '.join(groups)}" if groups else ""
+            result.append(f"{self.aggregate()} AS g{number}")
+        return f"SELECT {', '.join(result)}", f" GROUP BY {', '.join(groups)}" if groups else ""
 
     def aggregate(self) -> str:
         column, type_ = self.choice(self.columns())

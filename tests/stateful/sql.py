@@ -37,10 +37,10 @@ TABLE_1 = {  # the verdicts without and with DISTINCT
 def bound(select: str, streams: str = PAPER, file: str | None = None) -> Query:
     """The query of a SELECT."""
     script = Script(Schema())
-    for found in script.read(f"{streams}CREATE QUERY q AS {select};", file):
-        assert not isinstance(found, Rejected), found.error
-        if isinstance(found, Query):
-            return found
+    for result in script.read(f"{streams}CREATE QUERY q AS {select};", file):
+        assert not isinstance(result, Rejected), result.error
+        if isinstance(result, Query):
+            return result
     raise AssertionError(select)
 
 

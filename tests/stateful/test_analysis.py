@@ -8,7 +8,7 @@ import pytest
 
 from headgate.schema import Schema
 from headgate.stateful.analysis.boundedness import analyse
-from headgate.stateful.analysis.witness.witness import build_witness, is_verified
+from headgate.stateful.analysis.witness import build_witness, is_verified
 from headgate.stateful.runtime.launch import read_query
 from tests.stateful.sql import PAPER, TABLE_1, TYPED, bound, distinct
 
@@ -16,9 +16,9 @@ from tests.stateful.sql import PAPER, TABLE_1, TYPED, bound, distinct
 def verdict(select: str, streams: str = PAPER) -> str:
     """The answer; a no is believed only with streams that show it."""
     query = bound(select, streams)
-    found = analyse(query)
-    assert found.bounded != "no" or found.has_witness, found
-    return found.bounded
+    analysis = analyse(query)
+    assert analysis.bounded != "no" or analysis.has_witness, analysis
+    return analysis.bounded
 
 
 @pytest.mark.parametrize("name", TABLE_1)
@@ -274,9 +274,9 @@ def test_nulls_limits_and_patterns(select: str, answer: str) -> None:
 def test_contradictions_are_bounded() -> None:
     """And said to be contradictions."""
     query = bound("SELECT A FROM S, T WHERE A < D AND D < B AND B < A")
-    found = analyse(query)
-    assert found.bounded == "yes"
-    assert found.is_contradiction
+    analysis = analyse(query)
+    assert analysis.bounded == "yes"
+    assert analysis.is_contradiction
 
 
 def test_many_inequalities_of_one_stream_are_a_filter() -> None:
@@ -293,10 +293,10 @@ def test_many_inequalities_are_capped() -> None:
     stream = f"CREATE STREAM s ({', '.join(f'a{i} INT' for i in range(40))});"
     query = bound(f"SELECT DISTINCT x.a0 FROM s x, s y WHERE {where} AND x.a0 = 1", stream)
     begun = time.process_time()
-    found = analyse(query)
+    analysis = analyse(query)
     assert time.process_time() - begun < 1
-    assert found.bounded == "unknown"
-    assert "alternatives" in found.unknown_because or "conjunctions" in found.unknown_because
+    assert analysis.bounded == "unknown"
+    assert "alternatives" in analysis.unknown_because or "conjunctions" in analysis.unknown_because
 
 
 @pytest.mark.parametrize("is_distinct", [False, True])
@@ -312,9 +312,9 @@ def test_a_large_query_takes_less_than_a_second(is_distinct: bool) -> None:
     for extra, answer in ((" AND s0.a0 = 7", "no"), ("", "no")):
         query = bound((distinct(select) if is_distinct else select) + extra, streams)
         begun = time.process_time()
-        found = analyse(query)
+        analysis = analyse(query)
         assert time.process_time() - begun < 1
-        assert found.bounded == answer
+        assert analysis.bounded == answer
     capped = " AND ".join(f"s5.a{i} < 99 AND s0.a{i} > 0" for i in range(8))
     query = bound(f"{select} AND {capped}", streams)
     begun = time.process_time()
@@ -325,13 +325,13 @@ def test_a_large_query_takes_less_than_a_second(is_distinct: bool) -> None:
 def test_a_witness_of_many_rows() -> None:
     """Its size is free; each pair of prefixes that was drawn is told apart."""
     query = bound(distinct(TABLE_1["q5"][0]))
-    found = analyse(query)
-    assert found.witness_of is not None
-    large = build_witness(query, *found.witness_of, 1000)
+    analysis = analyse(query)
+    assert analysis.witness_of is not None
+    large = build_witness(query, *analysis.witness_of, 1000)
     assert large is not None
     assert len(large.rows) == len(large.others) == 1000
-    assert large.tells_apart(range(0, 1000, 2), range(0, 998, 2))
-    assert is_verified(query, *found.witness_of)
+    assert large.find_difference(range(0, 1000, 2), range(0, 998, 2))
+    assert is_verified(query, *analysis.witness_of)
 
 
 @pytest.mark.parametrize(

@@ -19,9 +19,12 @@ from headgate.stateful.analysis.theory.conjunctive import (
     Line,
     Variable,
 )
-from headgate.stateful.analysis.theory.definition import find_references, gap
-from headgate.stateful.analysis.theory.orders import iter_total_orders
-from headgate.stateful.analysis.theory.redundant import keep_all
+from headgate.stateful.analysis.theory.definition import (
+    find_gap,
+    find_references,
+    iter_total_orders,
+)
+from headgate.stateful.analysis.theory.relations import keep_all
 from tests.scale import case_count, seed
 from tests.stateful.random_queries import FAMILIES, queries
 from tests.stateful.written import written
@@ -36,18 +39,18 @@ def shifted(query: Conjunctive, distance: int) -> Conjunctive:
 
 def solver(query: Conjunctive) -> tuple[Any, list[Any]]:
     """The comparisons of a query over whole numbers; where only order counts, with much room."""
-    found = z3.Solver()
+    result = z3.Solver()
     values = [z3.Int(f"v{number}") for number in range(len(query.variables))]
     holds: dict[str, Callable[[Any, Any], Any]] = {"<": lt, "<=": le, "=": eq, ">=": ge, ">": gt}
     for comparison in query.comparisons:
         left, right = values[comparison.left], values[comparison.right]
-        found.add(holds[comparison.operator](left, right))
+        result.add(holds[comparison.operator](left, right))
     for bound in query.bounds:
         line = query.variables[bound.variable].line
         rank = query.constants(line).index(bound.constant)
         constant = bound.constant if query.lines[line].whole else 1000 * rank
-        found.add(holds[bound.operator](values[bound.variable], constant))
-    return found, values
+        result.add(holds[bound.operator](values[bound.variable], constant))
+    return result, values
 
 
 @pytest.mark.parametrize("family", ["integers", "at most", "dense", "two lines"])
@@ -121,7 +124,7 @@ def test_agree_where_variables_roam(family: str) -> None:
             unbounded = find_references(order, keep_all(query)).unbounded
             for variable in range(len(query.variables)):
                 if unbounded >> variable & 1:
-                    roams[variable, gap(order, variable)] = True
+                    roams[variable, find_gap(order, variable)] = True
         assert closure.satisfiable == bool(orders), query
         used = {v for c in query.comparisons for v in (c.left, c.right)}
         used |= {bound.variable for bound in query.bounds} | set(query.outputs)

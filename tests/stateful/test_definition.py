@@ -9,10 +9,13 @@ import pytest
 from headgate.errors import ExpansionTooLarge
 from headgate.stateful.analysis.theory import checker, definition
 from headgate.stateful.analysis.theory.conjunctive import Bound, Comparison, Conjunctive, Variable
-from headgate.stateful.analysis.theory.definition import extremum_is_bounded, find_references
-from headgate.stateful.analysis.theory.orders import estimate_orders, iter_total_orders
-from headgate.stateful.analysis.theory.redundant import keep_all
-from headgate.stateful.analysis.theory.relations import compute_order
+from headgate.stateful.analysis.theory.definition import (
+    estimate_orders,
+    find_references,
+    is_extremum_bounded,
+    iter_total_orders,
+)
+from headgate.stateful.analysis.theory.relations import compute_order, keep_all
 from tests.stateful.written import names, written
 
 ST = {"S": "A B C", "T": "D E"}
@@ -62,17 +65,17 @@ def test_examples(example: str) -> None:
 def test_example_5_5_max_ref_and_min_ref() -> None:
     """Figure 1, from its description: which attributes are in MaxRef and in MinRef."""
     query = written(FIGURE_1, FIGURE_1_EDGES + ", E > 10")
-    found = find_references(compute_order(query), keep_all(query))
-    assert [names(query, found.max_ref(s)) for s in range(3)] == [{"A", "C"}, set(), set()]
-    assert [names(query, found.min_ref(s)) for s in range(3)] == [set(), {"G"}, {"H", "J"}]
+    references = find_references(compute_order(query), keep_all(query))
+    assert [names(query, references.max_ref(s)) for s in range(3)] == [{"A", "C"}, set(), set()]
+    assert [names(query, references.min_ref(s)) for s in range(3)] == [set(), {"G"}, {"H", "J"}]
 
 
 def test_example_5_9_and_5_12_references() -> None:
     """Section 5: the sets that violate C3."""
     query = written(AB_C, "A = 10, B < C, B > 10, C > 10")
-    found = find_references(compute_order(query), keep_all(query))
-    assert names(query, found.min_ref(0)) == {"B"}
-    assert names(query, found.max_ref(1)) == {"C"}
+    references = find_references(compute_order(query), keep_all(query))
+    assert names(query, references.min_ref(0)) == {"B"}
+    assert names(query, references.max_ref(1)) == {"C"}
     query = written(ST, "A = 10, B > D, C > E, B > 10", distinct=True)
     assert names(query, find_references(compute_order(query), keep_all(query)).max_ref(0)) == {
         "B",
@@ -97,9 +100,9 @@ def test_example_7_4_references_of_a_bucket() -> None:
     """In the bucket B = 10, C < 10, D < 10 just C and D are in MaxRef(S)."""
     condition = "B > F, C > F, D > F, A = 10, B = 10, C < 10, D < 10"
     query = written({"S": "A B C D", "T": "E F"}, condition, distinct=True)
-    found = find_references(compute_order(query), keep_all(query))
-    assert names(query, found.max_ref(0)) == {"C", "D"}
-    assert not found.min_ref(0)
+    references = find_references(compute_order(query), keep_all(query))
+    assert names(query, references.max_ref(0)) == {"C", "D"}
+    assert not references.min_ref(0)
 
 
 @pytest.mark.parametrize(
@@ -140,15 +143,15 @@ def test_a_window_covers_no_occurrence() -> None:
 def test_extrema_need_one_value_at_a_time() -> None:
     """Theorem 8.6 C3, corrected: MAX(A) beside S.B < T.D, although MaxRef is empty."""
     streams = {"S": "A B", "T": "D"}
-    beside = written(streams, "B < D", distinct=True)
-    assert not find_references(compute_order(beside), keep_all(beside)).max_ref(0)
-    assert not extremum_is_bounded(beside, 0, "maximum")
-    assert not extremum_is_bounded(beside, 0, "minimum")
+    neighbours = written(streams, "B < D", distinct=True)
+    assert not find_references(compute_order(neighbours), keep_all(neighbours)).max_ref(0)
+    assert not is_extremum_bounded(neighbours, 0, "maximum")
+    assert not is_extremum_bounded(neighbours, 0, "minimum")
     same = written(streams, "D < A", distinct=True)
-    assert extremum_is_bounded(same, 0, "maximum")
-    assert not extremum_is_bounded(same, 0, "minimum")
+    assert is_extremum_bounded(same, 0, "maximum")
+    assert not is_extremum_bounded(same, 0, "minimum")
     held = written(streams, "B < D, A > 3, A < 9", distinct=True)
-    assert extremum_is_bounded(held, 0, "maximum")
+    assert is_extremum_bounded(held, 0, "maximum")
 
 
 def test_dense_gaps() -> None:

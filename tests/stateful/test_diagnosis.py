@@ -11,10 +11,10 @@ from tests.stateful.sql import PAPER, bound
 
 def blamed(select: str, file: str | None = None) -> Diagnosis:
     query = bound(select, PAPER, file)
-    found = analyse(query)
-    assert found.case is not None
-    assert found.fault is not None
-    return diagnose(query, found.case, found.fault)
+    analysis = analyse(query)
+    assert analysis.case is not None
+    assert analysis.fault is not None
+    return diagnose(query, analysis.case, analysis.fault)
 
 
 @pytest.mark.parametrize(
@@ -35,22 +35,22 @@ def test_faults(
     select: str, theorem: str, condition: str, stream: str, attributes: tuple[str, ...], at: str
 ) -> None:
     """The theorem, the condition, the stream, the attributes, and where they stand."""
-    found = blamed(select, "q.sql")
-    assert (found.theorem, found.condition, found.stream) == (theorem, condition, stream)
-    assert found.attributes == attributes
-    assert found.place is not None
-    assert found.place.text == at
+    result = blamed(select, "q.sql")
+    assert (result.theorem, result.condition, result.stream) == (theorem, condition, stream)
+    assert result.attributes == attributes
+    assert result.place is not None
+    assert result.place.text == at
     line = f"CREATE QUERY q AS {select}"
     places = [i + 1 for i in range(len(line)) if line.startswith(at, i)]
-    assert found.place.position.line == 3
-    assert found.place.position.column in places
+    assert result.place.position.line == 3
+    assert result.place.position.column in places
 
 
 def test_what_follows_is_blamed_on_what_is_written() -> None:
     """`S.B = T.E` follows from two equalities, and both are named."""
-    found = blamed("SELECT DISTINCT A FROM S, T WHERE A = 1 AND S.B = S.C AND T.E = S.C")
-    assert found.attributes == ("S.B", "T.E")
-    assert found.predicates == ("S.B = S.C", "T.E = S.C")
+    result = blamed("SELECT DISTINCT A FROM S, T WHERE A = 1 AND S.B = S.C AND T.E = S.C")
+    assert result.attributes == ("S.B", "T.E")
+    assert result.predicates == ("S.B = S.C", "T.E = S.C")
 
 
 def test_sentences() -> None:

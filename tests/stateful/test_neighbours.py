@@ -88,10 +88,10 @@ class _World:
 
     @cached_property
     def buckets(self) -> list[list[dict[int, int]]]:
-        found: dict[tuple[object, ...], list[dict[int, int]]] = {}
+        collected: dict[tuple[object, ...], list[dict[int, int]]] = {}
         for solution in self.solutions({}, self.used):
-            found.setdefault(self.bucket(solution), []).append(solution)
-        return list(found.values())
+            collected.setdefault(self.bucket(solution), []).append(solution)
+        return list(collected.values())
 
     def neighbours(
         self, solutions: list[dict[int, int]], source: int
@@ -99,11 +99,11 @@ class _World:
         """The rows of a stream, each with all rows of the others that it joins with."""
         own = [v for v in self.used if self.query.variables[v].source == source]
         others = [v for v in self.used if v not in own]
-        found: dict[tuple[int, ...], set[tuple[int, ...]]] = {}
+        collected: dict[tuple[int, ...], set[tuple[int, ...]]] = {}
         for solution in solutions:
             row = tuple(solution[v] for v in own)
-            found.setdefault(row, set()).add(tuple(solution[v] for v in others))
-        return found
+            collected.setdefault(row, set()).add(tuple(solution[v] for v in others))
+        return collected
 
     def is_bounded(self) -> bool:
         """Is one row of each stream enough for every bucket?"""
@@ -170,9 +170,9 @@ def test_oracle_what_an_extreme_needs(family: str) -> None:
         if not definition.is_bounded(world.query):
             continue
         for variable in world.used:
-            verdict = definition.extremum_is_bounded(world.query, variable, "maximum")
+            verdict = definition.is_extremum_bounded(world.query, variable, "maximum")
             assert world.keeps_one_extreme(variable, 1) == verdict, (world.query, variable)
-            lowest = definition.extremum_is_bounded(world.query, variable, "minimum")
+            lowest = definition.is_extremum_bounded(world.query, variable, "minimum")
             assert world.keeps_one_extreme(variable, -1) == lowest, (world.query, variable)
             verdicts += [verdict, lowest]
     assert 0.1 < sum(verdicts) / len(verdicts) < 0.95

@@ -9,10 +9,14 @@ from itertools import islice, product
 import pytest
 
 from headgate.stateful.analysis.theory.conjunctive import Conjunctive
-from headgate.stateful.analysis.theory.definition import find_references
-from headgate.stateful.analysis.theory.orders import iter_total_orders
-from headgate.stateful.analysis.theory.redundant import Occurrences, keep_all, remove_covered
-from headgate.stateful.analysis.theory.relations import Order, compute_order
+from headgate.stateful.analysis.theory.definition import find_references, iter_total_orders
+from headgate.stateful.analysis.theory.relations import (
+    Occurrences,
+    Order,
+    compute_order,
+    keep_all,
+    remove_covered,
+)
 from tests.scale import at_least, case_count, seed
 from tests.stateful.random_queries import FAMILIES, Family, queries
 
@@ -50,12 +54,12 @@ def _assignments(query: Conjunctive) -> Iterator[tuple[dict[int, int], tuple[int
 
 def _signature(order: Order) -> tuple[int, ...]:
     count = len(order.elements.query.variables)
-    found = []
+    collected = []
     for x, other in _signs(order.elements.query):
         y = other if other >= 0 else count - 1 - other
         equal = order.same(x) >> y & 1
-        found.append(0 if equal else -1 if order.below[x] >> y & 1 else 1)
-    return tuple(found)
+        collected.append(0 if equal else -1 if order.below[x] >> y & 1 else 1)
+    return tuple(collected)
 
 
 @pytest.mark.parametrize("family", ["integers", "at most", "dense"])
@@ -91,7 +95,7 @@ def _answer(
     sources = sorted(kept.sources)
     constants = order.elements.of_line[0] if query.bounds else ()
     fixed = {constant: order.elements.value(constant) or 0 for constant in constants}
-    found = set()
+    result = set()
     for rows in product(*(streams[query.streams[source]] for source in sources)):
         world = dict(fixed)
         for source, row in zip(sources, rows, strict=True):
@@ -101,8 +105,8 @@ def _answer(
             for e, x in world.items()
             for f, y in world.items()
         ):
-            found.add(tuple(world[output] for output in kept.outputs))
-    return found
+            result.add(tuple(world[output] for output in kept.outputs))
+    return result
 
 
 def test_oracle_covered_occurrences_are_superfluous() -> None:

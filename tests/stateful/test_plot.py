@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from headgate.errors import UsageError
-from headgate.plots.memory.geometry import ColumnLayout, edge_line, limit_line
-from headgate.plots.memory.graph import PredicateGraph, build_predicate_graph
-from headgate.plots.memory.layout import Slot, Slots, compute_places, cost, order_slots
-from headgate.plots.memory.plot import draw_comparisons, plot_comparisons
+from headgate.plots.memory import draw_comparisons, plot_comparisons
+from headgate.plots.memory_geometry import ColumnLayout, make_edge_line, make_limit_line
+from headgate.plots.memory_graph import PredicateGraph, build_predicate_graph
+from headgate.plots.memory_layout import Slot, Slots, compute_cost, compute_places, order_slots
 from headgate.schema import Schema
 from headgate.sql import Script
 from headgate.stateful.analysis.verdict import Verdict, check_memory
@@ -92,16 +92,16 @@ def large(streams: int, attributes: int, comparisons: int) -> Verdict:
     numbers = random.Random(1)
     names = [f"r{s}.c{s}{a}" for s in range(streams) for a in range(attributes)]
     hidden = {name: numbers.random() for name in names}
-    found: set[str] = set()
-    while len(found) < comparisons:
+    result: set[str] = set()
+    while len(result) < comparisons:
         low, high = sorted(numbers.sample(names, 2), key=hidden.__getitem__)
-        found.add(f"{low} {numbers.choice(('<', '<='))} {high}")
+        result.add(f"{low} {numbers.choice(('<', '<='))} {high}")
     declared = "".join(
         f"CREATE STREAM r{s} ({', '.join(f'c{s}{a} INT' for a in range(attributes))});"
         for s in range(streams)
     )
     sources = ", ".join(f"r{s}" for s in range(streams))
-    where = " AND ".join(sorted(found))
+    where = " AND ".join(sorted(result))
     return verdict_on(
         f"SELECT DISTINCT r0.c00 FROM {sources} WHERE r0.c00 = 3 AND {where}", declared
     )
@@ -241,7 +241,7 @@ class TestGraph:
 
 def shuffled(slots: Slots, seed: int) -> list[list[Slot]]:
     numbers = random.Random(seed)
-    return [numbers.sample(column, len(column)) for column in slots.first_order()]
+    return [numbers.sample(column, len(column)) for column in slots.make_first_order()]
 
 
 class TestLayout:
@@ -254,19 +254,19 @@ class TestLayout:
             e for e in graph.edges if graph.nodes[e.smaller].source == graph.nodes[e.greater].source
         ]
         assert all(place[edge.smaller] < place[edge.greater] for edge in inside)
-        assert cost(slots, order) <= 1
+        assert compute_cost(slots, order) <= 1
 
     def test_much_better_than_by_chance(self) -> None:
         slots = Slots(build_predicate_graph(large(6, 8, 60)))
-        chance = min(cost(slots, shuffled(slots, seed)) for seed in range(10))
-        assert cost(slots, order_slots(slots)) < chance / 5
+        chance = min(compute_cost(slots, shuffled(slots, seed)) for seed in range(10))
+        assert compute_cost(slots, order_slots(slots)) < chance / 5
 
     def test_a_single_edge_is_level(self) -> None:
         graph = build_predicate_graph(
             verdict_on("SELECT A FROM S, T WHERE A = D AND A < 5 AND A > 2")
         )
         columns = ColumnLayout(graph, compute_places(graph))
-        heights = {round(y, 3) for _, y in edge_line(columns, 0).points}
+        heights = {round(y, 3) for _, y in make_edge_line(columns, 0).points}
         assert len(heights) == 1
 
     def test_attributes_without_edges_stand_as_in_their_stream(self) -> None:
@@ -275,27 +275,27 @@ class TestLayout:
         assert [graph.nodes[slot.node].name for slot in reversed(first)] == ["A", "B", "C"]
 
     def test_nothing_overlaps(self) -> None:
-        found = compute_places(build_predicate_graph(large(6, 8, 60)))
-        for column in order_slots(found.slots):
+        result = compute_places(build_predicate_graph(large(6, 8, 60)))
+        for column in order_slots(result.slots):
             for lower, upper in pairwise(column):
-                gap = found.middle[upper] - found.middle[lower]
-                assert gap > (found.tall[upper] + found.tall[lower]) / 2
+                gap = result.middle[upper] - result.middle[lower]
+                assert gap > (result.heights[upper] + result.heights[lower]) / 2
 
     def test_ends_of_edges_lie_on_their_node_apart_from_each_other(self) -> None:
         graph = build_predicate_graph(large(4, 4, 30))
-        found = compute_places(graph)
+        result = compute_places(graph)
         for node, attribute in enumerate(graph.nodes):
             slot = Slot(attribute.source, node)
             for side in ("left", "right"):
-                at = sorted(y for (n, s, _), y in found.ports.items() if (n, s) == (node, side))
-                assert all(abs(y - found.middle[slot]) <= found.tall[slot] / 2 for y in at)
+                at = sorted(y for (n, s, _), y in result.ports.items() if (n, s) == (node, side))
+                assert all(abs(y - result.middle[slot]) <= result.heights[slot] / 2 for y in at)
                 assert all(high - low > 0.1 for low, high in pairwise(at))
 
     def test_lines_run_from_the_smaller_to_the_greater_side(self) -> None:
         graph = graph_of("q6")
         columns = ColumnLayout(graph, compute_places(graph))
         for number, edge in enumerate(graph.edges):
-            line = edge_line(columns, number)
+            line = make_edge_line(columns, number)
             assert line.points[0][0] == columns.all[graph.nodes[edge.smaller].source].nodes[1]
             assert line.points[-1][0] == columns.all[graph.nodes[edge.greater].source].nodes[0]
             assert line.sign == "<"
@@ -305,8 +305,8 @@ class TestLayout:
             verdict_on("SELECT A FROM S, T WHERE D <= A AND E > 4 AND E < 9")
         )
         columns = ColumnLayout(graph, compute_places(graph))
-        assert edge_line(columns, 0).sign == ">="
-        assert [limit_line(columns, limit).sign for limit in graph.limits] == ["<", "<"]
+        assert make_edge_line(columns, 0).sign == ">="
+        assert [make_limit_line(columns, limit).sign for limit in graph.limits] == ["<", "<"]
 
     def test_the_layout_is_always_the_same(self) -> None:
         one, other = (

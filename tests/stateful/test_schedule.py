@@ -29,7 +29,7 @@ from headgate.stateful.analysis.theory.conjunctive import (
     Line,
     Variable,
 )
-from headgate.stateful.analysis.witness.schedule import build_schedule
+from headgate.stateful.analysis.witness_schedule import build_schedule
 from tests.scale import at_least, case_count, seed
 
 COMPARE = {
@@ -144,13 +144,13 @@ def check_types(query: Conjunctive, rows: Sequence[Sequence[Any]]) -> None:
         assert not variable.finite or len(values) == 1
 
 
-def found(query: Conjunctive, pattern: str | None = None) -> list[Violation]:
+def list_violations(query: Conjunctive, pattern: str | None = None) -> list[Violation]:
     return [v for v in find_violations(query) if pattern in (None, v.pattern)]
 
 
 def rows_of(query: Conjunctive, pattern: str, size: int = 6) -> list[list[Any]]:
     """The rows for the only stream at fault, as columns."""
-    (violation, *_) = found(query, pattern)
+    (violation, *_) = list_violations(query, pattern)
     rows = build_schedule(query, violation, size)
     check(query, violation, rows)
     return [list(column) for column in zip(*rows, strict=True)]
@@ -253,7 +253,7 @@ def test_rows_fit_between_two_constants_where_a_type_is_dense() -> None:
     assert all(0 < value < 1 for column in columns for value in column)
 
 
-def test_what_has_finitely_many_values_stands_still_beside_the_rows() -> None:
+def test_what_has_finitely_many_values_does_not_grow_with_the_rows() -> None:
     text = "a < c, p < a, c < q, a > 10, p > 10, a < 20, c < 20, q < 20"
     query = query_of("S(a p); T(c q)", text, distinct=False, whole=False, dense="a c")
     a, p, c, q = rows_of(query, "count")
@@ -281,7 +281,7 @@ def test_what_stands_still_between_ordered_joins_leaves_no_room(source: int) -> 
     query = query_of("S(a b p); T(c d)", text, whole=False, dense="a b c")
     above, below = Join(3, 0, 2), Join(1, 3, 2)
     joins = (above, below) if source == 0 else (below, above)
-    assert not found(query)
+    assert not list_violations(query)
     with pytest.raises(ValueError, match="no rows show that both"):
         build_schedule(query, Violation("C3", "both", source, joins), 3)
 
@@ -289,7 +289,7 @@ def test_what_stands_still_between_ordered_joins_leaves_no_room(source: int) -> 
 def test_chains_of_strict_comparisons_find_room() -> None:
     text = "a < x, x < y, y < z, z < c, p < a, q < p, q > 1000000000000000000000"
     query = query_of("S(a x z); T(c y); U(p q)", text, distinct=False)
-    (violation, *_) = found(query)
+    (violation, *_) = list_violations(query)
     check(query, violation, build_schedule(query, violation, 9))
 
 
@@ -306,7 +306,7 @@ def test_a_maximum_is_taken_from_the_last_row_that_joins() -> None:
 def test_ten_thousand_rows_of_ten_variables_take_seconds() -> None:
     text = "a < c, b < d, e < a, f < d, g = a, c <= h, i > 10, j = 5, a > 10, b > 10, e > 10"
     query = query_of("S(a b e g i); T(c d f h j)", text, whole=False, dense="*")
-    (violation, *_) = found(query)
+    (violation, *_) = list_violations(query)
     began = time.process_time()
     assert len(build_schedule(query, violation, 10_000)) == 10_000
     assert time.process_time() - began < 10
@@ -314,7 +314,7 @@ def test_ten_thousand_rows_of_ten_variables_take_seconds() -> None:
 
 def test_what_cannot_be_scheduled_is_refused() -> None:
     query = query_of("S(a); T(c)", "a < c, a > 10", distinct=False)
-    (violation, *_) = found(query, "count")
+    (violation, *_) = list_violations(query, "count")
     with pytest.raises(ValueError, match="at least one row"):
         build_schedule(query, violation, 0)
     turned = replace(violation, joins=(Join(1, 0, violation.joins[0].gap),))

@@ -31,7 +31,7 @@ UNBOUNDED = [
 ]
 
 
-def found(streams: str, select: str) -> tuple[Suggestion, ...]:
+def list_suggestions(streams: str, select: str) -> tuple[Suggestion, ...]:
     query = bound(select, streams)
     analysis = analyse(query)
     assert analysis.bounded != "yes"
@@ -43,7 +43,7 @@ def found(streams: str, select: str) -> tuple[Suggestion, ...]:
 @pytest.mark.parametrize(("streams", "select"), UNBOUNDED)
 def test_every_suggestion_helps(streams: str, select: str) -> None:
     """The changed query is read back from its SQL and checked again, as a user would."""
-    every = found(streams, select)
+    every = list_suggestions(streams, select)
     assert every
     for suggestion in every:
         query = bound(suggestion.sql, streams)
@@ -58,7 +58,7 @@ def test_every_suggestion_helps(streams: str, select: str) -> None:
 @pytest.mark.parametrize(("streams", "select"), UNBOUNDED)
 def test_suggestions_are_minimal(streams: str, select: str) -> None:
     """No suggestion of two additions holds one that would do alone."""
-    every = [set(suggestion.additions) for suggestion in found(streams, select)]
+    every = [set(suggestion.additions) for suggestion in list_suggestions(streams, select)]
     assert all(len(additions) <= 2 for additions in every)
     assert not any(one < two for one in every for two in every)
     assert len(every) == len({frozenset(additions) for additions in every})
@@ -70,18 +70,20 @@ def test_a_large_query_takes_seconds() -> None:
     joins = " AND ".join(f"s{n}.a < s{n + 1}.a" for n in range(63))
     sources = ", ".join(f"s{n}" for n in range(64))
     begun = time.process_time()
-    found(streams, f"SELECT DISTINCT s0.b FROM {sources} WHERE s0.b = 1 AND {joins}")
+    list_suggestions(streams, f"SELECT DISTINCT s0.b FROM {sources} WHERE s0.b = 1 AND {joins}")
     assert time.process_time() - begun < 10
 
 
 def test_the_words_of_suggestions() -> None:
     """A bound near what is known, DISTINCT, a column less, a window."""
     select = "SELECT A, B FROM S, T WHERE A = 3 AND B > 0 AND C < 9 AND C = D"
-    words = [" + ".join(suggestion.additions) for suggestion in found(PAPER, select)]
+    words = [" + ".join(suggestion.additions) for suggestion in list_suggestions(PAPER, select)]
     assert "bound `S.B`, such as S.B BETWEEN 1 AND 1000 + bound `S.C`" in words[0]
     assert any(
         "drop the column `S.B` + bound" in w or "+ drop the column `S.B`" in w for w in words
     )
     windows = "a row window, last_rows(S, 100) + a row window, last_rows(T, 100)"
     assert windows in words
-    assert any("SELECT DISTINCT" in w for w in (c.additions[0] for c in found(*UNBOUNDED[1])))
+    assert any(
+        "SELECT DISTINCT" in w for w in (c.additions[0] for c in list_suggestions(*UNBOUNDED[1]))
+    )

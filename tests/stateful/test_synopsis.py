@@ -8,15 +8,19 @@ from collections.abc import Iterable, Sequence
 
 import pytest
 
+from benchmarks.synopsis.reference import ReferenceQuery
 from headgate.predicate import Row
 from headgate.queries import Query
 from headgate.schema import Schema
 from headgate.sql import Script
 from headgate.stateful.analysis.boundedness import analyse, is_proven_bounded
 from headgate.stateful.analysis.relational_answer import compute_answer
-from headgate.stateful.analysis.synopses.memory import Memory, compute_memory_limit
-from headgate.stateful.analysis.synopses.reference import ReferenceQuery
-from headgate.stateful.analysis.synopses.synopsis import Synopsis, describe_synopses
+from headgate.stateful.analysis.synopses.synopsis import (
+    Memory,
+    Synopsis,
+    compute_memory_limit,
+    describe_synopses,
+)
 from headgate.stateful.analysis.verdict import check_memory
 from tests.scale import at_least, case_count, seed
 from tests.stateful.random_queries import FAMILIES, Family
@@ -37,8 +41,8 @@ Event = tuple[str, Row]
 
 def read(select: str, streams: str = STREAMS) -> Query:
     script = Script(Schema())
-    found = list(script.read(f"{streams} CREATE QUERY q AS {select};"))
-    return next(each for each in found if isinstance(each, Query))
+    declared = list(script.read(f"{streams} CREATE QUERY q AS {select};"))
+    return next(each for each in declared if isinstance(each, Query))
 
 
 def synopses_of(select: str, streams: str = STREAMS) -> tuple[Synopsis, ...]:
@@ -50,9 +54,9 @@ def synopses_of(select: str, streams: str = STREAMS) -> tuple[Synopsis, ...]:
 
 def memory_of(select: str, streams: str = STREAMS) -> Memory:
     query = read(select, streams)
-    found = compute_memory_limit(query, analyse(query).cases)
-    assert found is not None
-    return found
+    result = compute_memory_limit(query, analyse(query).cases)
+    assert result is not None
+    return result
 
 
 def forked(run: ReferenceQuery) -> ReferenceQuery:
@@ -198,9 +202,9 @@ def test_texts_without_end_are_assumed_or_observed() -> None:
 
 def test_a_bound_may_be_huge_and_is_exact() -> None:
     ranges = " AND ".join(f"{name} BETWEEN 1 AND 1000000000" for name in "ABCD")
-    found = memory_of(f"SELECT DISTINCT A, B, C, D FROM S WHERE {ranges}")
-    assert found.values == 4 * 10**36
-    assert str(found) == "at most about 4.0 × 10^36 values in about 1.6 × 10^37 bytes"
+    memory = memory_of(f"SELECT DISTINCT A, B, C, D FROM S WHERE {ranges}")
+    assert memory.values == 4 * 10**36
+    assert str(memory) == "at most about 4.0 × 10^36 values in about 1.6 × 10^37 bytes"
 
 
 def test_a_contradiction_keeps_nothing() -> None:
@@ -250,9 +254,9 @@ def test_redundant_occurrences(select: str) -> None:
     """Example 8.1 and others are bounded, but only without some of their occurrences."""
     query = read(select)
     assert synopses_of(select) == ()
-    found = check_memory(query)
-    assert found.bounded == "yes"
-    assert len(found.describe_synopses()) < len(query.sources)
+    result = check_memory(query)
+    assert result.bounded == "yes"
+    assert len(result.describe_synopses()) < len(query.sources)
     numbers = random.Random(1)
     for _ in range(20):
         run = ReferenceQuery(query)
@@ -293,12 +297,10 @@ def test_a_type_ends_at_its_limits(streams: str, select: str, most: int) -> None
 
 def test_json_says_what_the_text_says() -> None:
     s, _ = synopses_of("SELECT A FROM S, T WHERE A = E AND A > 10 AND E < 20")
-    found = s.as_json()
-    assert found["stores"][0]["buckets"] == 9
-    assert found["stores"][0]["attributes"] == [
-        {"name": "A", "values": 9, "gaps": 0, "null": False}
-    ]
-    assert found["text"] == str(s)
+    data = s.as_json()
+    assert data["stores"][0]["buckets"] == 9
+    assert data["stores"][0]["attributes"] == [{"name": "A", "values": 9, "gaps": 0, "null": False}]
+    assert data["text"] == str(s)
 
 
 @pytest.mark.parametrize("shard", range(4))
@@ -314,11 +316,11 @@ def test_oracle_the_answer_of_every_kind_of_core(family: str) -> None:
     assert _tried(statements_of_cores(kind, seed(), case_count(100)), 0) > at_least(10)
 
 
-def _tried(found: Iterable[Statement], shard: int) -> int:
+def _tried(result: Iterable[Statement], shard: int) -> int:
     numbers = random.Random(seed(shard))
     return sum(
         _is_tried(statement, numbers)
-        for statement in found
+        for statement in result
         if statement.query.kind != "filter" and is_proven_bounded(statement.query)
     )
 

@@ -16,7 +16,7 @@ from headgate.queries import Aggregate, Source
 from headgate.schema import DecimalType, Stream, Timestamp
 from headgate.sql import render_select
 from headgate.stateful.analysis.boundedness import analyse
-from headgate.stateful.analysis.witness.witness import Event, Witness, build_witness
+from headgate.stateful.analysis.witness import Event, Witness, build_witness
 from tests.scale import at_least, case_count, seed
 from tests.stateful.random_sql import Statement, statements
 from tests.stateful.sql import PAPER, TABLE_1, TYPED, bound, distinct
@@ -28,20 +28,24 @@ PAIRS = 6
 class Judge:
     """The answer of a query by DuckDB; of a windowed stream it sees only the last rows."""
 
-    def __init__(self, found: Witness) -> None:
-        self.found = found
+    def __init__(self, witness: Witness) -> None:
+        self.witness = witness
         self.duck = duckdb.connect()
-        sources = [Source(Stream(f"table_of_{s.alias}", ()), s.alias) for s in found.query.sources]
-        self.select = render_select(replace(found.query, sources=tuple(sources)))
-        for source, table in zip(found.query.sources, sources, strict=True):
+        sources = [
+            Source(Stream(f"table_of_{s.alias}", ()), s.alias) for s in witness.query.sources
+        ]
+        self.select = render_select(replace(witness.query, sources=tuple(sources)))
+        for source, table in zip(witness.query.sources, sources, strict=True):
             stream = source.stream
             types = ("TIMESTAMP" if isinstance(a.type, Timestamp) else a.type.sql for a in stream)
             columns = ", ".join(f'"{a.name}" {t}' for a, t in zip(stream, types, strict=True))
             self.duck.execute(f"CREATE TABLE {table.stream.name} ({columns})")
 
     def answer(self, kept: Collection[int], following: Sequence[Event]) -> Counter[str]:
-        events = [(self.found.stream, self.found.rows[at]) for at in sorted(kept)] + list(following)
-        for source in self.found.query.sources:
+        events = [(self.witness.stream, self.witness.rows[at]) for at in sorted(kept)] + list(
+            following
+        )
+        for source in self.witness.query.sources:
             table = f"table_of_{source.alias}"
             rows = [row for stream, row in events if stream == source.stream.name]
             rows = rows if source.rows is None else rows[-source.rows :]
@@ -53,10 +57,10 @@ class Judge:
         return Counter(map(str, self.duck.execute(self.select).fetchall()))
 
     def tells_apart(self, one: Collection[int], two: Collection[int]) -> bool:
-        following = self.found.tells_apart(one, two)
+        following = self.witness.find_difference(one, two)
         assert following is not None
         first, second = self.answer(one, following), self.answer(two, following)
-        if self.found.query.kind != "aggregate":
+        if self.witness.query.kind != "aggregate":
             first.subtract(self.answer(one, ()))
             second.subtract(self.answer(two, ()))
         return first != second
@@ -66,17 +70,17 @@ def _naive(value: Any) -> Any:
     return value.replace(tzinfo=None) if isinstance(value, datetime) else value
 
 
-def judge(found: Witness, numbers: random.Random) -> None:
+def judge(witness: Witness, numbers: random.Random) -> None:
     """Some pairs of different selections, neighbours and far ones."""
-    court = Judge(found)
-    rows = range(len(found.rows))
+    court = Judge(witness)
+    rows = range(len(witness.rows))
     for _ in range(PAIRS):
         one = {at for at in rows if numbers.random() < 0.5}
         two = one ^ {numbers.choice(rows)}
         if numbers.random() < 0.5:
             two = {at for at in rows if numbers.random() < 0.5}
         if one != two:
-            assert court.tells_apart(one, two), (found.query, one, two)
+            assert court.tells_apart(one, two), (witness.query, one, two)
 
 
 CHOSEN = [
@@ -105,9 +109,9 @@ def test_chosen_witnesses(streams: str, select: str) -> None:
     query = bound(select, streams)
     shown = analyse(query).witness_of
     assert shown is not None
-    found = build_witness(query, *shown, SIZE)
-    assert found is not None
-    judge(found, random.Random(1))
+    witness = build_witness(query, *shown, SIZE)
+    assert witness is not None
+    judge(witness, random.Random(1))
 
 
 def is_beyond_duckdb(statement: Statement) -> bool:
@@ -125,8 +129,8 @@ def test_random_witnesses() -> None:
     for statement in statements(seed(11), case_count(200)):
         shown = analyse(statement.query).witness_of
         if shown is not None and not is_beyond_duckdb(statement):
-            found = build_witness(statement.query, *shown, SIZE)
-            assert found is not None, statement.text
-            judge(found, numbers)
+            witness = build_witness(statement.query, *shown, SIZE)
+            assert witness is not None, statement.text
+            judge(witness, numbers)
             judged += 1
     assert judged > at_least(25)

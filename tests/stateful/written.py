@@ -76,5 +76,5 @@ def names(query: Conjunctive, mask: int) -> set[str]:
 
 def _number(places: list[tuple[str, str]], text: str) -> int:
     alias, _, name = text.rpartition(".")
-    (found,) = [n for n, place in enumerate(places) if place == (alias or place[0], name)]
-    return found
+    (result,) = [n for n, place in enumerate(places) if place == (alias or place[0], name)]
+    return result

@@ -18,13 +18,13 @@ LOW_BITS = np.uint64(0x7F7F7F7F7F7F7F7F)
 def match_by_counting(lists, base, needed, counters, most, events, row, stop, out, offsets):
     """SIFT: count all predicates of an event, then compare all counters, eight in a word."""
     # one byte for each entry, viewed as words so that comparing takes vector registers
-    words, wanted = counters.view(np.uint64), needed.view(np.uint64)
+    words, needed_words = counters.view(np.uint64), needed.view(np.uint64)
     equal = np.empty(BLOCK // 8, np.uint64)
     used = np.uint64(0)
     e = row
     while e < stop and len(out) - used >= most:
         count_up(lists.start, lists.entry, base, counters, events, e)
-        used = take_matches(words, wanted, equal, out, used)
+        used = take_matches(words, needed_words, equal, out, used)
         e += 1
         offsets[e - row] = used
     return e

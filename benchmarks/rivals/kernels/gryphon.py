@@ -35,7 +35,7 @@ def rest_holds(edges, tail, interval, low, high, codes, i):
 
 
 @kernel
-def walk_predicates(tree, tail, exact, room, most, events, row, stop, out, offsets):
+def walk_predicates(tree, tail, exact, scratch, most, events, row, stop, out, offsets):
     """Append the entries that match each event; return the first event that was not tried.
 
     A row of `nodes` is first group and first end, of `groups` column and first edge, of `edges`
@@ -43,7 +43,7 @@ def walk_predicates(tree, tail, exact, room, most, events, row, stop, out, offse
     """
     nodes, groups, edges, ended = tree
     interval, low, high = exact
-    codes, queue = room
+    codes, queue = scratch
     used = 0
     e = row
     while e < stop and len(out) - used >= most:
@@ -154,11 +154,11 @@ def equal_edge(edges, begin, end, code):
 
 
 @kernel
-def walk_intervals(tree, tail, arrangement, narrow, room, events, row, stop, out, offsets):
+def walk_intervals(tree, tail, arrangement, narrow, scratch, events, row, stop, out, offsets):
     """Append the entries that match each event; return the first event that was not tried."""
     nodes, groups, edges, ended = tree
     intervals, beyond = arrangement
-    codes, queue = room
+    codes, queue = scratch
     used = 0
     e = row
     while e < stop and len(out) - used >= len(narrow[0]) - 1:

@@ -32,13 +32,13 @@ def hash_keys(keys, clusters, size):
 
 
 @kernel
-def look_up_events(keys, clusters, narrow, every, base, room, events, row, stop, out, offsets):
+def look_up_events(keys, clusters, narrow, every, base, scratch, events, row, stop, out, offsets):
     """Append the entries that match each event; return the first event that was not tried.
 
-    `room` has, by column, the least and greatest code of the event and where it stands, and space
-    for the rows of a cluster.
+    `scratch` has, by column, the least and greatest code of the event and where it stands, and
+    space for the rows of a cluster.
     """
-    least, most, first, kept = room
+    least, most, first, passing = scratch
     size, count = np.uint64(len(keys.key)), np.uint64(base[-1])
     used = 0
     e = row
@@ -53,13 +53,13 @@ def look_up_events(keys, clusters, narrow, every, base, room, events, row, stop,
                 least[c], first[c] = events.low[i], i
             most[c] = events.high[i]
         # cluster 0 has the entries without an equality predicate
-        reached = check_cluster(clusters, 0, least, most, kept, out, used)
+        reached = check_cluster(clusters, 0, least, most, passing, out, used)
         for i in range(begin, end):
             c = events.column[i]
             for value in range(base[c] + events.low[i], base[c] + events.high[i] + 1):
                 cluster = keys.single[value]
                 if cluster >= 0:
-                    reached = check_cluster(clusters, cluster, least, most, kept, out, reached)
+                    reached = check_cluster(clusters, cluster, least, most, passing, out, reached)
             # pairs with the attributes of greater number
             for p in range(keys.partners[c], keys.partners[c + 1]):
                 d = keys.partner[p]
@@ -74,7 +74,7 @@ def look_up_events(keys, clusters, narrow, every, base, room, events, row, stop,
                             if keys.key[at] == key:
                                 cluster = keys.cluster[at]
                                 reached = check_cluster(
-                                    clusters, cluster, least, most, kept, out, reached
+                                    clusters, cluster, least, most, passing, out, reached
                                 )
                     j += 1
         if exact:
@@ -89,7 +89,7 @@ def look_up_events(keys, clusters, narrow, every, base, room, events, row, stop,
 
 
 @kernel
-def check_cluster(clusters, cluster, least, most, kept, out, used):
+def check_cluster(clusters, cluster, least, most, passing, out, used):
     """Append the entries of a cluster for which their remaining intervals hold."""
     entry, columns, places = clusters.entry, clusters.columns, clusters.place
     predicate = clusters.predicate
@@ -98,33 +98,33 @@ def check_cluster(clusters, cluster, least, most, kept, out, used):
     left = -1  # rows that passed; all of them at first
     for column in range(columns[cluster], columns[cluster + 1]):
         place = np.uint64(places[column])
-        here = places[column + 1] - places[column]
+        entries_here = places[column + 1] - places[column]
         passed = 0
         if left < 0:
             # entries have fewer predicates the farther back they stand: these have none left
-            for r in range(here, rows):
+            for r in range(entries_here, rows):
                 out[used] = entry[start + r]
                 used += 1
-            for r in range(np.uint64(here)):
-                kept[passed] = r
+            for r in range(np.uint64(entries_here)):
+                passing[passed] = r
                 c = np.uint32(predicate[place + r, 0])
                 low, high = predicate[place + r, 1], predicate[place + r, 2]
                 passed += (low <= most[c]) & (least[c] <= high)
         else:
             # of those that passed, the ones that have no predicate in this column
-            while left > 0 and kept[left - 1] >= here:
+            while left > 0 and passing[left - 1] >= entries_here:
                 left -= 1
-                out[used] = entry[start + kept[left]]
+                out[used] = entry[start + passing[left]]
                 used += 1
             for i in range(left):
-                r = np.uint64(kept[i])
-                kept[passed] = r
+                r = np.uint64(passing[i])
+                passing[passed] = r
                 c = np.uint32(predicate[place + r, 0])
                 low, high = predicate[place + r, 1], predicate[place + r, 2]
                 passed += (low <= most[c]) & (least[c] <= high)
         left = passed
     for i in range(rows if left < 0 else left):
-        out[used] = entry[start + (i if left < 0 else kept[i])]
+        out[used] = entry[start + (i if left < 0 else passing[i])]
         used += 1
     return used
 

@@ -87,7 +87,7 @@ def route_by_lot(bits, rows, left, draws, counted, earned, seen, window, by_quer
     Step k of event e takes the construct at the share `draws[e, k]` of all tickets still there.
     """
     count, events = rows.shape
-    rest = np.empty(count, np.int64)
+    remaining = np.empty(count, np.int64)
     evaluated, now = np.int64(0), np.int64(seen)
     for e in range(events):
         if window > 0 and now == window:
@@ -97,7 +97,7 @@ def route_by_lot(bits, rows, left, draws, counted, earned, seen, window, by_quer
         now += 1
         tickets = np.int64(0)
         for c in range(count):
-            rest[c] = c
+            remaining[c] = c
             tickets += counted[c] + 1
         some, step = True, 0
         queries = _total(left[e])
@@ -105,12 +105,12 @@ def route_by_lot(bits, rows, left, draws, counted, earned, seen, window, by_quer
             # walk along the tickets of the constructs that are left, up to the one drawn
             aim = draws[e, step] * tickets
             place = 0
-            below = counted[rest[0]] + 1
+            below = counted[remaining[0]] + 1
             while below <= aim and place < count - step - 1:
                 place += 1
-                below += counted[rest[place]] + 1
-            c = rest[place]
-            rest[place] = rest[count - step - 1]
+                below += counted[remaining[place]] + 1
+            c = remaining[place]
+            remaining[place] = remaining[count - step - 1]
             tickets -= counted[c] + 1
             some = and_row(left[e], bits, rows[c, e])
             if window > 0 and by_queries:

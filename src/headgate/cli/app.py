@@ -35,6 +35,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+# The help lists commands in this order: from a first schema to a running job.
 for command in (init, check, match, explain, implies, relax, publish, run, compact):
     app.command()(command)
 share = typer.Typer(
@@ -47,8 +48,8 @@ share.command()(advise)
 app.add_typer(share, name="share")
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _show_version(is_requested: bool) -> None:
+    if is_requested:
         typer.echo(f"headgate {headgate.__version__}")
         raise typer.Exit
 
@@ -56,7 +57,8 @@ def _show_version(wanted: bool) -> None:
 @app.callback()
 def options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show it.")
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
     """Very many standing SQL queries over data streams."""
@@ -68,6 +70,7 @@ def main() -> None:
     logging.getLogger("py4j").setLevel(logging.CRITICAL)  # what it logs, it raises too
     try:
         app()
+    # UsageError is a HeadgateError too, so it comes first: it has an exit code of its own.
     except UsageError as error:
         print_error(str(error))
         sys.exit(WRONG_USAGE)

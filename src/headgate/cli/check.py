@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+from hashlib import blake2b
+from itertools import islice
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
+from urllib.parse import quote
 
 import typer
 from rich.table import Table
 
-from headgate.cli.memory import describe_bound, describe_memory, plot_query, write_witnesses
 from headgate.cli.output import (
     ALL_WELL,
     FINDINGS,
@@ -23,17 +26,26 @@ from headgate.cli.output import (
     format_count,
     load_queries,
     open_console,
+    open_error_console,
     print_load_errors,
     show_progress,
 )
-from headgate.events.json_text import format_json
+from headgate.errors import UsageError
+from headgate.events.json_lines import format_json
 from headgate.findings.checks import Finding, list_ids
-from headgate.findings.checks import check as find
+from headgate.findings.checks import check as check_queries
 from headgate.plots.figures import check_plot_path
 from headgate.predicate.answer import Answer
 from headgate.queries import QuerySet
+from headgate.sql import render_query
+
+if TYPE_CHECKING:
+    from headgate.stateful.analysis.witness import Witness
 
 MAX_SHOWN_QUERIES = 50
+MAX_SHOWN_SUGGESTIONS = 4
+MAX_NAME_LENGTH = 200  # characters in the name of a file
+MAX_CONTINUATIONS = 5  # of a witness, for each of its rows
 MAX_QUERIES_WITH_SUGGESTIONS = 100  # in JSON, since looking for them takes its time
 
 
@@ -56,7 +68,7 @@ def check(
     ] = None,
     size: Annotated[
         int,
-        typer.Option(metavar="N", min=1, help="How many rows must be remembered, with --witness."),
+        typer.Option(metavar="N", min=1, help="How many rows to write with --witness."),
     ] = 10,
     plot: Annotated[
         Path | None,
@@ -90,17 +102,20 @@ def check(
         check_plot_path(plot)
     query_set = load_queries(queries, schema, strict=strict)
     if ids:
+        # Queries that were refused have no place in the set, and stay in its report.
         query_set = QuerySet(
             query_set.schema, [query_set[id_] for id_ in ids], report=query_set.report
         )
     # Each query is checked by itself, then compared with the others: two steps.
     with show_progress("checking", 2 * len(query_set)) as advance:
-        findings = find(query_set, progress=advance)
+        findings = check_queries(query_set, progress=advance)
     if format is Format.json:
+        # Scripts read this object, so keys may be added but never renamed.
         errors = [row.as_json() for row in query_set.report.errors]
         typer.echo(format_json({"queries": _findings_to_json(findings), "errors": errors}))
     else:
         _print_findings(query_set, findings)
+    # Files are written after the findings are shown, so that these are seen also if writing fails.
     if witness is not None:
         write_witnesses(findings, witness, size)
     if plot is not None:
@@ -113,14 +128,16 @@ def _findings_to_json(findings: list[Finding]) -> list[dict[str, object]]:
     unbounded = 0
     listed = []
     for finding in findings:
+        # Unknown counts too: looking for suggestions takes as long.
         unbounded += finding.bounded is not Answer.YES
         listed.append(finding.as_json(with_suggestions=unbounded <= MAX_QUERIES_WITH_SUGGESTIONS))
     return listed
 
 
 def _choose_exit_code(query_set: QuerySet, findings: list[Finding]) -> int:
-    # A finding outweighs what is unknown.
+    # Both questions of every query: can it be TRUE, and is bounded memory enough?
     answers = {answer for f in findings for answer in (f.satisfiable, f.bounded)}
+    # A finding outweighs what is unknown.
     if query_set.report.errors or Answer.NO in answers or any(f.duplicate_of for f in findings):
         return FINDINGS
     return UNKNOWN if Answer.UNKNOWN in answers else ALL_WELL
@@ -146,8 +163,8 @@ def _print_findings(query_set: QuerySet, findings: list[Finding]) -> None:
 def _describe_finding(finding: Finding) -> list[str]:
     # The first line has the reason; what each stream stores, or suggestions, come below it.
     implied = f"implied by {list_ids(finding.implied_by)}" if finding.implied_by else ""
-    known = describe_bound(finding)
-    first = "; ".join(part for part in (finding.reason, implied, known) if part)
+    bound = describe_bound(finding)
+    first = "; ".join(part for part in (finding.reason, implied, bound) if part)
     return [first, *describe_memory(finding)]
 
 
@@ -159,22 +176,149 @@ def _summarize(query_set: QuerySet, findings: list[Finding]) -> str:
     if answers[Answer.NO]:
         parts.append(f"{answers[Answer.NO]:,} never TRUE")
     if answers[Answer.UNKNOWN]:
-        parts.append(f"{answers[Answer.UNKNOWN]:,} unknown")
+        parts.append(f"{answers[Answer.UNKNOWN]:,} perhaps never TRUE")
     # Each part is left out where it would say 0.
     memories = Counter(finding.bounded for finding in findings)
     if memories[Answer.NO]:
-        parts.append(f"{memories[Answer.NO]:,} of unbounded memory")
+        parts.append(f"{memories[Answer.NO]:,} with unbounded memory")
     if memories[Answer.UNKNOWN]:
-        parts.append(f"{memories[Answer.UNKNOWN]:,} of unknown memory")
+        parts.append(f"{memories[Answer.UNKNOWN]:,} with undecided memory")
     duplicates = sum(finding.duplicate_of is not None for finding in findings)
     if duplicates:
         parts.append(format_count(duplicates, "duplicate"))
     implied = sum(bool(finding.implied_by) for finding in findings)
     if implied:
-        parts.append(f"{implied:,} implied")
-    left_open = sum(finding.is_fine and bool(finding.reason) for finding in findings)
-    if left_open:
-        parts.append(f"{left_open:,} with undecided implications")
+        parts.append(f"{implied:,} implied by another")
+    undecided = sum(finding.is_fine and bool(finding.reason) for finding in findings)
+    if undecided:
+        parts.append(f"{undecided:,} with undecided implications")
     if query_set.report.errors:
         parts.append(f"{len(query_set.report.errors):,} refused")
     return ", ".join(parts) if len(parts) > 1 else parts[0] + ", all well"
+
+
+def describe_bound(finding: Finding) -> str:
+    """Return the bound of a stateful query that runs in bounded memory; else an empty text."""
+    verdict = finding.memory
+    if verdict is None or verdict.bounded is not Answer.YES or finding.satisfiable is Answer.NO:
+        return ""
+    return f"bounded memory: {verdict.compute_memory_limit() or 'its limit is not computed'}"
+
+
+def describe_memory(finding: Finding) -> Iterator[str]:
+    """Yield what each stream keeps, or what to add to a query that needs unbounded memory."""
+    verdict = finding.memory
+    if verdict is None or finding.satisfiable is Answer.NO:
+        return
+    # A query that is never TRUE stores nothing, and was left out above.
+    for synopsis in verdict.describe_synopses():
+        yield f"  {synopsis}"
+    if verdict.bounded is Answer.YES:
+        return
+    # Slow, and so only done for queries that are shown.
+    suggestions = verdict.find_suggestions()
+    for suggestion in suggestions[:MAX_SHOWN_SUGGESTIONS]:
+        yield "  suggestion: " + ", and ".join(suggestion.additions)
+    if len(suggestions) > MAX_SHOWN_SUGGESTIONS:
+        yield f"  and {len(suggestions) - MAX_SHOWN_SUGGESTIONS:,} more; --format json lists them"
+
+
+def write_witnesses(findings: list[Finding], directory: Path, size: int) -> None:
+    """Write a directory for every unbounded query, with rows that show why, as JSON lines."""
+    unbounded = [f for f in findings if f.bounded is Answer.NO]
+    out = open_error_console()
+    if not unbounded:
+        out.print("[yellow]note:[/] no query needs unbounded memory, so --witness writes nothing")
+    for finding in unbounded:
+        assert finding.memory is not None
+        # None where no witness can be built, or where the types have too few values for it.
+        witness = finding.memory.build_witness(size)
+        if witness is None:
+            is_shown = finding.memory.analysis.has_witness
+            why = "no example could be built"
+            if is_shown:
+                why = f"its types have too few values for {size:,} rows; give a smaller --size"
+            out.print(f"[yellow]note:[/] {escape(finding.id)}: nothing is written, as {why}")
+            continue
+        place = directory / _make_file_name(finding.id)
+        _write_witness(witness, place)
+        out.print(
+            f"{escape(finding.id)}: {escape(str(place))} has {size:,} rows that all have to be "
+            "remembered; its README.md says why"
+        )
+
+
+WITNESS_README = """\
+`{query}` needs unbounded memory; query.sql has it.
+
+Let any of the {size:,} rows of {file} arrive. Whoever remembers the same after two different
+selections of them answers wrongly after one of the two: let row k (counted from 0) be the last that
+only one of them has. In continuations.jsonl the line of row k has what may follow; after one of
+these the answers differ, if they did not differ before. (With OR or <> in the condition it may be
+the line of another row.)
+"""
+
+
+def _write_witness(witness: Witness, place: Path) -> None:
+    """Write the rows as a file of their stream, and for each what makes it matter."""
+    # Ids and names of streams may hold slashes, and must not leave the directory.
+    rows = f"{_make_file_name(witness.stream)}.jsonl"
+    readme = WITNESS_README.format(query=witness.query.id, size=len(witness.rows), file=rows)
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        (place / rows).write_text("".join(format_json(dict(row)) + "\n" for row in witness.rows))
+        (place / "query.sql").write_text(render_query(witness.query) + ";\n")
+        (place / "README.md").write_text(readme)
+        with (place / "continuations.jsonl").open("w") as file:
+            for number in range(len(witness.rows)):
+                file.write(
+                    format_json({"row": number, "then": _list_continuations(witness, number)})
+                    + "\n"
+                )
+    except OSError as error:
+        raise UsageError(
+            f"{place}: cannot be written ({error.strerror}); choose another --witness"
+        ) from error
+
+
+def _make_file_name(name: str) -> str:
+    """Return a name for a file or directory that cannot lead to another directory.
+
+    >>> _make_file_name("a/b"), _make_file_name("..")
+    ('a%2Fb', '%2E%2E')
+    """
+    # Percent-encoded, so that different names stay different.
+    quoted = quote(name, safe="")
+    # A hash keeps long names apart that begin alike.
+    if len(quoted) > MAX_NAME_LENGTH:
+        quoted = (
+            f"{quoted[: MAX_NAME_LENGTH - 20]}-{blake2b(name.encode(), digest_size=8).hexdigest()}"
+        )
+    return quoted.replace(".", "%2E") if quoted.startswith(".") else quoted
+
+
+def _list_continuations(witness: Witness, number: int) -> list[list[dict[str, object]]]:
+    return [
+        [{"stream": stream, "row": dict(row)} for stream, row in following]
+        for following in islice(witness.iter_continuations(number), MAX_CONTINUATIONS)
+    ]
+
+
+def plot_query(findings: list[Finding], plot: Path) -> None:
+    """Plot the comparisons of the only stateful query."""
+    stateful = [finding for finding in findings if finding.memory is not None]
+    if not stateful:
+        raise UsageError("--plot draws a join, DISTINCT or aggregate, and there is none here")
+    if len(stateful) > 1:
+        ids = ", ".join(f.id for f in stateful[:5]) + (" …" if len(stateful) > 5 else "")
+        raise UsageError(
+            f"--plot draws one join, DISTINCT or aggregate, and there are {len(stateful):,}: "
+            f"{ids}; choose one with --id"
+        )
+    # Matplotlib is slow to import and may not be installed, so only a plot imports it.
+    from headgate.plots.memory import plot_comparisons
+
+    verdict = stateful[0].memory
+    assert verdict is not None
+    plot_comparisons(verdict, plot)
+    open_error_console().print(f"the comparisons are in {escape(str(plot))}")

@@ -10,7 +10,7 @@ import typer
 
 from headgate.cli.output import Format, FormatOption, escape, format_count, open_console
 from headgate.errors import UsageError
-from headgate.events.json_text import format_json
+from headgate.events.json_lines import format_json
 
 
 def compact(
@@ -35,18 +35,22 @@ def compact(
     from headgate.spark.job.commit import compaction
     from headgate.spark.job.commit.output import list_folders, list_spans, list_unbounded_folders
 
-    # A wrong path is an error, not an output without anything to merge.
+    # All folders of batches: matches, dead letters, traffic, and the answers of each query.
     kinds = (*list_folders(output), *list_unbounded_folders(output))
+    # A wrong path is an error, not an output without anything to merge.
     if not any((output / kind).is_dir() for kind in kinds):
-        raise UsageError(f"{output}: no output of a job; there is no `matches` or `answers` in it")
+        problem = "has no `matches` and no `answers`" if output.is_dir() else "no such directory"
+        raise UsageError(f"{output}: {problem}; give the `sink.path` of a job that has run")
     started = time.perf_counter()
-    gone = compaction.compact(output, every)
+    merged = compaction.compact(output, every)
     seconds = time.perf_counter() - started
-    left = sum(len(list_spans(output / kind)) for kind in kinds)
+    remaining = sum(len(list_spans(output / kind)) for kind in kinds)
     if format is Format.json:
-        typer.echo(format_json({"merged": gone, "directories": left, "seconds": round(seconds, 3)}))
+        typer.echo(
+            format_json({"merged": merged, "directories": remaining, "seconds": round(seconds, 3)})
+        )
     else:
         open_console().print(
-            f"{escape(str(output))}: {format_count(left, 'directory')}, "
-            f"{gone:,} fewer, in {seconds:.1f} s"
+            f"{escape(str(output))}: {format_count(remaining, 'directory')}, "
+            f"{merged:,} fewer than before, in {seconds:.1f} s"
         )

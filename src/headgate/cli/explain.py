@@ -23,18 +23,21 @@ from headgate.cli.output import (
     open_console,
     open_error_console,
     print_load_errors,
+    select_stream,
 )
 from headgate.errors import EventError, UsageError, did_you_mean
 from headgate.events import parse_json_lines
-from headgate.events.json_text import format_json
+from headgate.events.json_lines import format_json
 from headgate.findings import Explanation
-from headgate.findings import explain as explained
+from headgate.findings import explain as explain_query
 from headgate.matching import Index, Placement, build_index, get_index_class
 from headgate.predicate import Row, collect_columns
 from headgate.queries import Query
 from headgate.schema import Schema, Stream
 
 MAX_TREE_DEPTH, MAX_TREE_WIDTH = 4, 3  # of a tree, so that what is drawn can be read
+EVENT_HINT = "give one JSON object, such as '{\"qty\": 5}'"
+CONSTANT_CONDITIONS = {"TRUE": "always", "FALSE": "never"}  # as people say it
 MARKS = {True: "[green]✓ TRUE[/]", False: "[red]✗ FALSE[/]", None: "[yellow]? NULL[/]"}
 
 
@@ -47,12 +50,17 @@ def explain(
     schema: SchemaOption = None,
     stream: StreamOption = None,
     event: Annotated[
-        str | None, typer.Option("--event", metavar="JSON", help="An event.", show_default=False)
+        str | None,
+        typer.Option(
+            "--event", metavar="JSON", help="An event, as a JSON object.", show_default=False
+        ),
     ] = None,
     kind: Annotated[
         str,
         typer.Option(
-            "--index", metavar="KIND", help="What finds it: auto, scan, keyed, be_tree or asc."
+            "--index",
+            metavar="KIND",
+            help="The index to look in: auto, scan, keyed, be_tree or asc.",
         ),
     ] = "auto",
     tree: Annotated[
@@ -80,33 +88,35 @@ def explain(
     """
     _check_usage(id, event, kind, tree)
     query_set = load_queries(queries, schema)
+    # A query that is missing may be among the refused ones, so these are shown then.
     if id is None or id not in query_set:
         print_load_errors(query_set.report)
     query = None if id is None else query_set[id]
-    chosen = _choose_stream(query, query_set.schema, stream)
+    stream_name = _choose_stream(query, query_set.schema, stream)
     row = None if query is None or event is None else _parse_event(query, event)
     # Only a filter is kept by an index; a join or an aggregate is explained without one.
-    is_held = query is None or query.kind == "filter"
-    if tree and not is_held:
+    is_indexed = query is None or query.kind == "filter"
+    if tree and not is_indexed:
         raise UsageError(f"`{id}` is not a filter, so no tree holds it; leave out --tree")
-    held = build_index(query_set, kind, stream=chosen) if is_held else None
-    placement = held.locate(query.id) if query and held else None
-    order = held.describe()["order"] if held and placement and placement.index == "asc" else None
-    explanation = explained(query, row, placement) if query else None
+    index = build_index(query_set, kind, stream=stream_name) if is_indexed else None
+    placement = index.locate(query.id) if query and index else None
+    explanation = explain_query(query, row, placement) if query else None
     if format is Format.json:
         fields = explanation.as_json() if explanation else {}
-        fields |= {"order": order} if order else {}
-        typer.echo(format_json(fields | (_tree_to_json(held) if tree and held else {})))
+        fields |= {"order": order} if (order := _get_order(index)) else {}
+        typer.echo(format_json(fields | (_tree_to_json(index) if tree and index else {})))
     else:
         if explanation:
-            _print_explanation(explanation, order)
-        if tree and held:
-            _print_tree(held, id, placement)
+            _print_explanation(explanation, index)
+        if tree and index:
+            _print_tree(index, id, placement)
+    # Only an event can fail to match: without one, explaining always succeeds.
     no_match = explanation is not None and row is not None and not explanation.is_match
     raise typer.Exit(FINDINGS if no_match else ALL_WELL)
 
 
 def _check_usage(id: str | None, event: str | None, kind: str, tree: bool) -> None:
+    # Checked before any file is read.
     get_index_class(kind)  # an error if there is no such kind
     if tree and kind != "be_tree":
         raise UsageError("--tree draws a BE-Tree; add --index be_tree")
@@ -119,10 +129,13 @@ def _check_usage(id: str | None, event: str | None, kind: str, tree: bool) -> No
 def _choose_stream(query: Query | None, schema: Schema, named: str | None) -> str:
     """Return the stream whose queries are indexed: that of the query, or the named one."""
     if query is None:
-        return schema.stream(named).name
+        return select_stream(schema, named).name
+    # --stream is not needed beside an ID, but must not contradict it.
     read = [source.stream.name for source in query.sources]
     if named is not None and schema.stream(named).name not in read:
-        raise UsageError(f"`{query.id}` reads {' and '.join(read)}, not {named}")
+        raise UsageError(
+            f"`{query.id}` reads {' and '.join(read)}, not {named}; leave out --stream"
+        )
     return query.stream_name
 
 
@@ -136,12 +149,16 @@ def _parse_event(query: Query, event: str) -> Row:
     _warn_of_unknown_keys(event, stream)
     # Only attributes that the condition reads are parsed; others may be missing or malformed.
     used = [column.name for column in collect_columns(query.where)]
+    # Bytes of the command line that are not UTF-8 arrive as lone surrogates, which do not encode.
     text = event.encode(errors="replace")
     batch = parse_json_lines([text], stream, source="--event", columns=used)
     if batch.dead:
-        raise EventError(f"--event: {batch.dead[0].reason}")
+        reason = batch.dead[0].reason
+        # A reason that begins with an attribute is about its value; any other is about the text.
+        hint = "" if reason.startswith("`") else f"; {EVENT_HINT}"
+        raise EventError(f"--event: {reason}{hint}")
     if len(batch.events) != 1:
-        raise EventError("--event: give one JSON object")
+        raise EventError(f"--event is empty; {EVENT_HINT}")
     rows: list[dict[str, Any]] = batch.table.to_pylist()
     return rows[0] if rows else {}
 
@@ -152,28 +169,36 @@ def _warn_of_unknown_keys(event: str, stream: Stream) -> None:
         event_object = json.loads(event)
     except (ValueError, RecursionError):
         return  # the parser of events says it better
-    known = {name.lower() for name in stream.names}
+    names = {name.lower() for name in stream.names}
     # A nested attribute `a.b` is declared by its path, and stands in the event under `a`.
-    known |= {name.split(".")[0] for name in known}
+    names |= {name.split(".")[0] for name in names}
     for key in event_object if isinstance(event_object, dict) else ():
-        if key.lower() not in known:
+        if key.lower() not in names:
             hint = did_you_mean(key, stream.names)
-            open_error_console().print(
-                f"[yellow]note:[/] {escape(f'no attribute `{key}`; {hint}')}"
-            )
+            note = f"no attribute `{key}` in stream {stream.name}, so it is ignored; {hint}"
+            open_error_console().print(f"[yellow]note:[/] {escape(note)}")
 
 
-def _print_explanation(explanation: Explanation, order: Sequence[str] | None) -> None:
+def _get_order(index: Index | None) -> Sequence[str]:
+    """Return the order in which an adaptive index evaluates; nothing for any other index."""
+    return index.describe().get("order", ()) if index is not None else ()
+
+
+def _print_explanation(explanation: Explanation, index: Index | None) -> None:
     out = open_console()
     plan = explanation.as_json()
     out.print(f"[bold]{escape(plan['id'])}[/]  ({plan['kind']}, version {plan['version']})")
     out.print(f"  {escape(plan['sql'])}")
-    out.print(f"TRUE when  {escape(plan['true_when'])}")
+    true_when = CONSTANT_CONDITIONS.get(plan["true_when"], plan["true_when"])
+    out.print(f"TRUE when  {escape(true_when)}")
     out.print(f"reads      {escape(', '.join(plan['attributes'])) or 'nothing'}")
-    if explanation.placement is not None:
-        out.print(f"found      {escape(_describe_placement(explanation.placement))}")
-    if order:
-        out.print(f"order      {escape(', '.join(order))}; events may change it")
+    if explanation.placement is not None and index is not None:
+        out.print(f"index      {escape(_describe_placement(explanation.placement))}")
+        # Only the index that was chosen automatically has a reason for the choice.
+        if reason := index.describe().get("chosen_because"):
+            out.print(f"           {escape(f'chosen because {reason}')}")
+    if order := _get_order(index):
+        out.print(f"order      {escape(', '.join(order))}; it adapts to the events")
     if explanation.row is None:
         return
     out.print()
@@ -184,8 +209,8 @@ def _print_explanation(explanation: Explanation, order: Sequence[str] | None) ->
 
 
 def _describe_placement(placement: Placement) -> str:
-    """Return how an index finds the query."""
-    text = f"by {placement.index}: {placement.how}"
+    """Return where an index keeps the query, and for which events it is evaluated."""
+    text = f"{placement.index}: {placement.how}"
     if placement.share is not None:
         text += f", about {100 * placement.share:.2g} % of them"
     return "\n             ".join([text, *placement.conditions])
@@ -197,8 +222,8 @@ def _build_condition_tree(explanation: Explanation) -> Tree:
     values = {a.condition: a.values for a in explanation.atoms}
     lines = []
     for depth, text, truth in explanation.list_nodes():
-        seen = ", ".join(f"{k} = {_format_value(v)}" for k, v in values.get(text, {}).items())
-        label = f"{MARKS[truth]}  {escape(text)}" + (f"  [dim]({escape(seen)})[/]" if seen else "")
+        read = ", ".join(f"{k} = {_format_value(v)}" for k, v in values.get(text, {}).items())
+        label = f"{MARKS[truth]}  {escape(text)}" + (f"  [dim]({escape(read)})[/]" if read else "")
         lines.append((depth, label))
     return _nest_labels(lines)
 
@@ -213,35 +238,36 @@ def _nest_labels(lines: Iterable[tuple[int, str]]) -> Tree:
     return stack[0]
 
 
-def _outline_tree(held: Index) -> list[tuple[int, str]]:
+def _outline_tree(index: Index) -> list[tuple[int, str]]:
     from headgate.matching.be_tree.index import BeTreeIndex
 
-    assert isinstance(held, BeTreeIndex)
-    return held.draw(deepest=MAX_TREE_DEPTH, widest=MAX_TREE_WIDTH)
+    assert isinstance(index, BeTreeIndex)
+    return index.draw(deepest=MAX_TREE_DEPTH, widest=MAX_TREE_WIDTH)
 
 
-def _tree_to_json(held: Index) -> dict[str, Any]:
-    lines = [{"depth": depth, "text": text} for depth, text in _outline_tree(held)]
-    return {"tree": lines, "index": held.describe()}
+def _tree_to_json(index: Index) -> dict[str, Any]:
+    lines = [{"depth": depth, "text": text} for depth, text in _outline_tree(index)]
+    return {"tree": lines, "index": index.describe()}
 
 
-def _print_tree(held: Index, id: str | None, placement: Placement | None) -> None:
+def _print_tree(index: Index, id: str | None, placement: Placement | None) -> None:
     out = open_console()
-    shape = held.describe()
+    shape = index.describe()
+    # `leaves` counts the buckets that hold expressions; others only lead to partitions.
     nodes = [format_count(shape[f"{noun}s"], noun) for noun in ("partition", "bucket")]
-    nodes.append(f"{shape['leaves']:,} of them with expressions")
+    nodes.append(f"{shape['leaves']:,} of the buckets with expressions")
     if id is not None:
         out.print()
     expressions = format_count(shape["expressions"], "expression")
     out.print(f"[bold]BE-Tree[/]    {format_count(shape['queries'], 'query')} as {expressions}")
     if shape["scanned"]:
-        out.print(f"and also   {format_count(shape['scanned'], 'query')} scanned")
+        out.print(f"scanned    {format_count(shape['scanned'], 'query')}, too wide for the tree")
     out.print(f"height     {shape['height']}, on average {shape['average_height']}")
     out.print(f"nodes      {', '.join(nodes)}")
     out.print()
     out.print(
         _nest_labels(
-            _mark_leaves(_outline_tree(held), id or "", placement.conditions if placement else ())
+            _mark_leaves(_outline_tree(index), id or "", placement.conditions if placement else ())
         )
     )
 
@@ -264,7 +290,8 @@ def _mark_leaves(
 def _describe_flip(explanation: Explanation) -> str:
     flip = explanation.flip
     if flip is None:
-        return "no change of one or two attributes was query_set that flips this"
+        effect = "keep it from matching" if explanation.is_match else "make it match"
+        return f"no change of one or two attributes would {effect}, as far as was searched"
     changes = " and ".join(
         f"{key} were {_format_value(new)} (it is {_format_value(old)})"
         for key, (old, new) in flip.changes.items()

@@ -16,7 +16,7 @@ import numpy as np
 
 from headgate.errors import EventError, Position, SqlError
 from headgate.events.attribute_paths import RepeatedKeys
-from headgate.events.batch import BOM, UnfitValue, show_value
+from headgate.events.batch import BOM, UnfitValue, decode_text, show_value
 from headgate.events.file_access import (
     JSON_LINES,
     KNOWN_ENDINGS,
@@ -26,7 +26,7 @@ from headgate.events.file_access import (
 )
 from headgate.events.json_lines import scan_object
 from headgate.matching import Matches
-from headgate.matching.chunks import Chunk
+from headgate.matching.base import Chunk
 from headgate.predicate import Predicate
 from headgate.queries import QuerySet
 from headgate.schema import Stream
@@ -61,6 +61,7 @@ def match_conditions(
     from headgate.matching.be_tree.index import BeTreeIndex
 
     lines = _limit_lines(_read_conditions(events, stream), limit)
+    # Of all indexes only the BE-Tree compares expressions with expressions.
     index = BeTreeIndex.build(stream, queries.filters(stream.name))
     # Without events this only checks that every query has a meaning under these semantics.
     index.match_expressions((), semantics)
@@ -107,6 +108,7 @@ def _read_conditions(path: Path, stream: Stream) -> Iterator[Line]:
             f"{path}: with --semantics events are conditions, one a line of a text file, "
             'or {"where": "…"} in .jsonl'
         )
+    # The format is named only to skip the look at the ending; this checks that the file exists.
     find_file_kind(path, format="jsonl")
     return _read_lines(path, stream, _decode_json if ending in JSON_LINES else _decode_text)
 
@@ -136,12 +138,7 @@ def _parse_line(
 
 def _decode_text(line: bytes) -> str | None:
     """Return the condition of a text line; None for a comment."""
-    try:
-        text = line.decode()
-    except UnicodeDecodeError as error:
-        raise UnfitValue(
-            f"not UTF-8: byte {error.start + 1} is 0x{line[error.start]:02x}"
-        ) from None
+    text = decode_text(line)
     return None if text.lstrip().startswith("--") else text
 
 
@@ -149,6 +146,7 @@ def _decode_json(line: bytes) -> str:
     """Return the condition of a JSON object."""
     parsed = scan_object(line)
     pairs = parsed if isinstance(parsed, RepeatedKeys) else parsed.items()
+    # All of them, since a repeated key has no value that could be trusted.
     values = [value for key, value in pairs if key == "where"]
     if len(values) > 1:
         raise UnfitValue("`where` given twice")

@@ -7,9 +7,7 @@ from typing import Annotated
 import typer
 
 from headgate.cli.output import (
-    ALL_WELL,
-    FINDINGS,
-    UNKNOWN,
+    EXIT_CODES,
     Format,
     FormatOption,
     SchemaOption,
@@ -20,16 +18,13 @@ from headgate.cli.output import (
     open_console,
     read_condition,
 )
-from headgate.events.json_text import format_json
-from headgate.implication import implies as implied
-from headgate.predicate.answer import Answer
-
-EXIT_CODES = {Answer.YES: ALL_WELL, Answer.NO: FINDINGS, Answer.UNKNOWN: UNKNOWN}
+from headgate.events.json_lines import format_json
+from headgate.implication import implies as decide_implication
 
 
 def implies(
     p: Annotated[str, typer.Argument(metavar="P", help="A condition in SQL.")],
-    q: Annotated[str, typer.Argument(metavar="Q", help="Another one.")],
+    q: Annotated[str, typer.Argument(metavar="Q", help="The condition that P may imply.")],
     schema: SchemaOption = None,
     stream: StreamOption = None,
     format: FormatOption = Format.table,
@@ -45,8 +40,11 @@ def implies(
 
         headgate implies -s schema.sql --stream trades "side = 'buy'" "qty > 3" --format json
     """
-    chosen = load_stream(schema, stream)
-    implication = implied(read_condition("P", p, chosen), read_condition("Q", q, chosen), chosen)
+    declared = load_stream(schema, stream)
+    implication = decide_implication(
+        read_condition("P", p, declared), read_condition("Q", q, declared), declared
+    )
+    # A witness comes with "no" only, and a reason with "unknown" only.
     if format is Format.json:
         fields = {
             "implies": implication.answer,

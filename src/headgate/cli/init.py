@@ -39,9 +39,10 @@ def init(
     if output is None:
         typer.echo(text, nl=False)
     elif output.exists():
-        raise UsageError(f"{output} exists; choose another file")
+        raise UsageError(f"{output} exists already; choose another file, or delete it first")
     else:
         output.write_text(text, encoding="utf-8")
+    # On stderr, as the schema may be on stdout.
     for attribute, why in inferred.skipped:
         open_error_console().print(f"[yellow]left out:[/] {escape(attribute)}: {escape(why)}")
     attributes = format_count(len(inferred.stream.attributes), "attribute")

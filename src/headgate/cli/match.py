@@ -30,14 +30,15 @@ from headgate.cli.output import (
     open_console,
     open_error_console,
     print_load_errors,
+    select_stream,
     show_progress,
 )
 from headgate.errors import UsageError
 from headgate.events import EventBatch, read_events
 from headgate.events.file_access import is_typed
-from headgate.events.json_text import format_json
+from headgate.events.json_lines import format_json
 from headgate.matching import Matches, build_index
-from headgate.matching.chunks import Chunk, match_batches
+from headgate.matching.base import Chunk, match_batches
 from headgate.plots.figures import check_plot_path
 from headgate.predicate import collect_columns
 from headgate.queries import QuerySet
@@ -116,42 +117,47 @@ def match(
         _check_order_plot(order_plot, engine, semantics)
     query_set = load_queries(queries, schema, strict=strict)
     print_load_errors(query_set.report)
-    chosen = query_set.schema.stream(stream)
-    build_index(QuerySet(query_set.schema), kind, stream=chosen.name)  # is there such a kind?
+    declared = select_stream(query_set.schema, stream)
+    # An empty index is built at once, and refuses an unknown kind before the long work begins.
+    build_index(QuerySet(query_set.schema), kind, stream=declared.name)  # is there such a kind?
     if semantics is not None:
         _check_semantics(kind, engine)
     # Only filters are matched event by event; the user is told which queries are not.
-    left_out = [q.id for q in query_set if q.kind != "filter" and chosen.name in _list_streams(q)]
+    others = [query for query in query_set if query.kind != "filter"]
+    left_out = [q.id for q in others if declared in q.streams]
     if left_out:
         shown = ", ".join(left_out[:5]) + (" …" if len(left_out) > 5 else "")
         kinds = "joins, aggregates, DISTINCT and row windows"
         open_error_console().print(f"[yellow]left out:[/] {kinds} are not matched: {escape(shown)}")
-    tally = MatchStats(len(query_set.filters(chosen.name)))
+    stats = MatchStats(len(query_set.filters(declared.name)))
     adaptive = None
     if semantics is not None:
-        chunks = match_conditions(events, query_set, chosen, semantics, limit)
+        chunks = match_conditions(events, query_set, declared, semantics, limit)
     elif engine is Engine.spark:
-        chunks = _match_on_spark(events, query_set, chosen, kind, limit)
+        chunks = _match_on_spark(events, query_set, declared, kind, limit)
     else:
-        built = build_index(query_set, kind, stream=chosen.name)
-        adaptive = find_adaptive_index(built, needed=order_plot is not None)
-        chunks = match_batches(built, _limit_events(_read_events(events, chosen, query_set), limit))
+        index = build_index(query_set, kind, stream=declared.name)
+        adaptive = find_adaptive_index(index, needed=order_plot is not None)
+        chunks = match_batches(
+            index, _limit_events(_read_events(events, declared, query_set), limit)
+        )
     # Chunks are computed as they are taken, so the first matches are shown early.
     with show_progress("matching") as advance:
         for chunk in chunks:
-            tally.count(chunk)
+            stats.count(chunk)
             advance(len(chunk.matches))
-            _print_matches(chunk.matches, format, tally)
-    if tally.unknown:
-        names = ", ".join(f"{name} ({count:,})" for name, count in tally.unknown.most_common(5))
+            _print_matches(chunk.matches, format, stats)
+    if stats.unknown:
+        names = ", ".join(f"{name} ({count:,})" for name, count in stats.unknown.most_common(5))
         open_error_console().print(
-            f"[yellow]undeclared:[/] ignored, by events that have it: {escape(names)}"
+            f"[yellow]undeclared:[/] not in stream {escape(declared.name)} and ignored, "
+            f"with the number of events: {escape(names)}"
         )
     if format is Format.table:
-        _print_summary(tally, events, adaptive)
+        _print_summary(stats, events, adaptive)
     if order_plot is not None and adaptive is not None:
         plot_order(adaptive, order_plot, events.name)
-    refused = bool(tally.errors or query_set.report.errors)
+    refused = bool(stats.errors or query_set.report.errors)
     raise typer.Exit(FINDINGS if refused else ALL_WELL)
 
 
@@ -180,9 +186,11 @@ class MatchStats:
 
 def _check_order_plot(plot: Path, engine: Engine, semantics: Semantics | None) -> None:
     if engine is not Engine.local:
-        raise UsageError("--order-plot runs in this process only; leave out --engine")
+        raise UsageError("--order-plot works with --engine local only; leave out --engine")
     if semantics is not None:
-        raise UsageError("--order-plot is about rows; leave out --semantics")
+        raise UsageError(
+            "--order-plot shows how rows are matched, not conditions; leave out --semantics"
+        )
     check_plot_path(plot)
 
 
@@ -190,7 +198,7 @@ def _check_semantics(kind: str, engine: Engine) -> None:
     if kind not in ("auto", "be_tree"):
         raise UsageError(f"--semantics needs the index be_tree, not {kind}; leave out --index")
     if engine is not Engine.local:
-        raise UsageError("--semantics runs in this process only; leave out --engine")
+        raise UsageError("--semantics works with --engine local only; leave out --engine")
 
 
 def _match_on_spark(
@@ -203,6 +211,7 @@ def _match_on_spark(
     try:
         for chunk in match_file(session, events, queries, stream.name, kind):
             matches = chunk.matches
+            # Spark's pieces are of any size, so the limit may fall inside a chunk.
             if limit is None or matches.first + len(matches) < limit:
                 yield chunk
             else:
@@ -214,13 +223,11 @@ def _match_on_spark(
 
 def _read_events(events: Path, stream: Stream, queries: QuerySet) -> Iterator[EventBatch]:
     """Read events; CHECK is enforced on attributes that queries use, and only these are read."""
+    # A text is parsed as a whole, so that broken values are seen; of Parquet only used columns are
+    # read.
     used = {c.name for query in queries.filters(stream.name) for c in collect_columns(query.where)}
     only = sorted(used) if is_typed(events) else None
     return read_events(events, stream.keep_checks_on(used), columns=only)
-
-
-def _list_streams(query: object) -> set[str]:
-    return {source.stream.name for source in getattr(query, "sources", ())}
 
 
 def _limit_events(batches: Iterator[EventBatch], limit: int | None) -> Iterator[EventBatch]:
@@ -237,45 +244,46 @@ def _limit_events(batches: Iterator[EventBatch], limit: int | None) -> Iterator[
                 return
 
 
-def _print_matches(matches: Matches, format: Format, tally: MatchStats) -> None:
+def _print_matches(matches: Matches, format: Format, stats: MatchStats) -> None:
     if format is Format.json:
         for place in range(len(matches)):
             event = matches.first + place
             reason = matches.errors.get(event)
-            said = {"queries": matches[place]} if reason is None else {"error": reason}
-            typer.echo(format_json({"event": event, **said}))
+            outcome = {"queries": matches[place]} if reason is None else {"error": reason}
+            typer.echo(format_json({"event": event, **outcome}))
         return
     # The table shows the first events of the file only, over all chunks together.
-    room = MAX_SHOWN_EVENTS - tally.shown
-    if room <= 0:
+    remaining = MAX_SHOWN_EVENTS - stats.shown
+    if remaining <= 0:
         return
     out = open_console()
-    if tally.shown == 0:
+    if stats.shown == 0:
         out.print("[bold]event  queries[/]")
-    for place in range(min(len(matches), room)):
+    for place in range(min(len(matches), remaining)):
         event = matches.first + place
         reason = matches.errors.get(event)
         text = ", ".join(matches[place]) if reason is None else f"not read: {reason}"
         out.print(f"{event:>5}  {escape(text) or '[dim]none[/]'}")
-        tally.shown += 1
+        stats.shown += 1
 
 
-def _print_summary(tally: MatchStats, events: Path, adaptive: AscIndex | None) -> None:
-    seconds = time.perf_counter() - tally.started
+def _print_summary(stats: MatchStats, events: Path, adaptive: AscIndex | None) -> None:
+    seconds = time.perf_counter() - stats.started
     out = open_console()
-    if tally.events > tally.shown:
-        out.print(f"… and {tally.events - tally.shown:,} more events; --format json lists them all")
+    if stats.events > stats.shown:
+        out.print(f"… and {stats.events - stats.shown:,} more events; --format json lists them all")
     out.print()
-    rate = f"; {tally.events / seconds:,.0f} events/s" if tally.events >= MIN_TIMED_EVENTS else ""
+    # Over few events the time to start dominates, and a rate would mislead.
+    rate = f"; {stats.events / seconds:,.0f} events/s" if stats.events >= MIN_TIMED_EVENTS else ""
     out.print(
-        f"{format_count(tally.events, 'event')} of {escape(events.name)} against "
-        f"{format_count(tally.queries, 'query')}: {format_count(tally.pairs, 'match')}, "
-        f"{tally.errors:,} not read, {format_count(tally.blank, 'blank line')} skipped{rate}"
+        f"{format_count(stats.events, 'event')} of {escape(events.name)} against "
+        f"{format_count(stats.queries, 'query')}: {format_count(stats.pairs, 'match')}, "
+        f"{stats.errors:,} not read, {format_count(stats.blank, 'blank line')} skipped{rate}"
     )
-    if tally.hits:
-        busiest = ", ".join(f"{escape(name)} ({n:,})" for name, n in tally.hits.most_common(5))
+    if stats.hits:
+        busiest = ", ".join(f"{escape(name)} ({n:,})" for name, n in stats.hits.most_common(5))
         out.print(f"busiest: {busiest}")
-    silent = tally.queries - len(tally.hits)
+    silent = stats.queries - len(stats.hits)
     if silent:
         out.print(f"silent: {format_count(silent, 'query')} matched nothing")
     if adaptive is not None:

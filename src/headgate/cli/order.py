@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -35,6 +35,7 @@ OrderPlotOption = Annotated[
 
 def find_adaptive_index(built: Index, *, needed: bool) -> AscIndex | None:
     """Return the adaptive index, if this is one or auto chose one; raise UsageError if needed."""
+    # `auto` wraps the index that it chose.
     chosen = built.chosen if isinstance(built, AutoIndex) else built
     kind = chosen.describe()["kind"]
     if kind == "asc":
@@ -44,8 +45,8 @@ def find_adaptive_index(built: Index, *, needed: bool) -> AscIndex | None:
         return chosen
     if needed:
         because = built.describe().get("chosen_because")
-        which = f"and auto chose {kind}, because {because}" if because else f"not {kind}"
-        raise UsageError(f"--order-plot needs the index asc, {which}; give --index asc")
+        problem = f"and auto chose {kind}, because {because}" if because else f"not {kind}"
+        raise UsageError(f"--order-plot needs the index asc, {problem}; give --index asc")
     return None
 
 
@@ -76,11 +77,17 @@ def describe_order(adaptive: AscIndex) -> Iterator[str]:
 
 def plot_order(adaptive: AscIndex, plot: Path, title: str) -> None:
     """Plot how the order of an index changed, if there was any event."""
-    from headgate.plots.evaluation_order import list_periods, plot_periods
+    from headgate.plots.evaluation_order import list_periods
 
-    periods = list_periods(adaptive.monitor)
+    queries = format_count(len(adaptive), "query")
+    _write_plot(list_periods(adaptive.monitor), plot, f"{title}: {queries}")
+
+
+def _write_plot(periods: Sequence[Period], plot: Path, title: str) -> None:
+    from headgate.plots.evaluation_order import plot_periods
+
     if periods:
-        plot_periods(periods, plot, f"{title}: {format_count(len(adaptive), 'query')}")
+        plot_periods(periods, plot, title)
         open_error_console().print(f"the order over time is in {escape(str(plot))}")
     else:
         open_error_console().print(
@@ -101,15 +108,8 @@ def plot_batches(plot: Path | None, title: str) -> Iterator[Callable[[BatchResul
     try:
         yield remember
     finally:
-        if plot is not None and periods:
-            from headgate.plots.evaluation_order import plot_periods
-
-            plot_periods(periods, plot, title)
-            open_error_console().print(f"the order over time is in {escape(str(plot))}")
-        elif plot is not None:
-            open_error_console().print(
-                "[yellow]note:[/] there were no events, so the order is not plotted"
-            )
+        if plot is not None:
+            _write_plot(periods, plot, title)
 
 
 def _make_period(batch: BatchResult, before: int) -> Period:
@@ -118,5 +118,6 @@ def _make_period(batch: BatchResult, before: int) -> Period:
 
     rows, order = batch.counts.rows, batch.order
     assert order is not None
+    # In the order of the fields of Period.
     shares = order.dropping_ratio, order.evaluated, order.micro_ratio
     return Period(before + rows, rows, *shares, order.rearranged)

@@ -15,11 +15,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 
 from headgate.errors import Position, SqlError, UsageError
 from headgate.predicate import Predicate
+from headgate.predicate.answer import Answer
 from headgate.queries import LoadReport, QuerySet, read_queries
-from headgate.schema import Stream, Value
+from headgate.schema import Schema, Stream, Value
 from headgate.sql import parse_where, render_literal
 
 ALL_WELL, FINDINGS, WRONG_USAGE, BAD_INPUT, UNKNOWN = range(5)
+EXIT_CODES = {Answer.YES: ALL_WELL, Answer.NO: FINDINGS, Answer.UNKNOWN: UNKNOWN}
 MAX_SHOWN_ERRORS = 20
 
 
@@ -30,7 +32,9 @@ class Format(StrEnum):
     json = "json"
 
 
-FormatOption = Annotated[Format, typer.Option("--format", help="For people, or for programs.")]
+FormatOption = Annotated[
+    Format, typer.Option("--format", help="table for people, json for programs.")
+]
 QueriesOption = Annotated[
     list[Path] | None,
     typer.Option(
@@ -62,9 +66,7 @@ StrictOption = Annotated[
 
 def print_error(message: str) -> None:
     """Print an error on stderr."""
-    Console(stderr=True, highlight=False, soft_wrap=True).print(
-        f"[bold red]error:[/] {escape(message)}"
-    )
+    open_error_console().print(f"[bold red]error:[/] {escape(message)}")
 
 
 def escape(text: str) -> str:
@@ -87,6 +89,7 @@ def format_count(number: int, noun: str) -> str:
 
 def open_console() -> Console:
     """Return the console for results; lines are cut only where the output is a terminal."""
+    # Into a file or pipe a line is never broken, as programs read it line by line.
     plain = not sys.stdout.isatty()
     return Console(highlight=False, soft_wrap=plain, width=200 if plain else None)
 
@@ -128,12 +131,17 @@ def load_stream(schema: list[Path] | None, name: str | None) -> Stream:
     if not schema:
         raise UsageError("which stream? Give a file with CREATE STREAM: -s FILE")
     # The files of a schema may hold queries too; only the streams are used.
-    known = read_queries(*schema, strict=True).schema
-    if name is None and len(known.streams) > 1:
-        raise UsageError(
-            f"which stream? There are {', '.join(known.names)}; choose one with --stream"
-        )
-    return known.stream(name)
+    return select_stream(read_queries(*schema, strict=True).schema, name)
+
+
+def select_stream(schema: Schema, name: str | None) -> Stream:
+    """Return the stream that `--stream` names, or the only one."""
+    if not schema.streams:
+        raise UsageError("no stream is declared; give a file with CREATE STREAM: -s FILE")
+    if name is None and len(schema.streams) > 1:
+        names = ", ".join(schema.names)
+        raise UsageError(f"which stream? There are {names}; choose one with --stream NAME")
+    return schema.stream(name)
 
 
 def read_condition(name: str, text: str, stream: Stream) -> Predicate:
@@ -160,6 +168,7 @@ def print_load_errors(report: LoadReport) -> None:
     if not report.errors:
         return
     out = open_error_console()
+    # Thousands of rules often fail for one reason: a few are enough, and the summary has the rest.
     for row in report.errors[:MAX_SHOWN_ERRORS]:
         name = f" (query {row.id})" if row.id else ""
         out.print(f"[yellow]refused:[/] {escape(str(row.error))}{escape(name)}")

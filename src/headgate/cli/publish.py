@@ -24,7 +24,7 @@ from headgate.cli.output import (
     show_progress,
 )
 from headgate.errors import QuerySetError, SnapshotError
-from headgate.events.json_text import format_json
+from headgate.events.json_lines import format_json
 from headgate.queries import Change, QuerySet
 from headgate.snapshot import open_current
 from headgate.snapshot import publish as publish_set
@@ -61,6 +61,7 @@ def publish(
             "all queries were refused, so nothing was published; correct them first"
         )
     with show_progress("publishing"):
+        # Looked up before publishing, which replaces what is compared with.
         before, change = _find_change(to, query_set)
         version = publish_set(query_set, to).version
     seconds = time.perf_counter() - started

@@ -9,9 +9,7 @@ from typing import Annotated
 import typer
 
 from headgate.cli.output import (
-    ALL_WELL,
-    FINDINGS,
-    UNKNOWN,
+    EXIT_CODES,
     Format,
     FormatOption,
     SchemaOption,
@@ -23,9 +21,9 @@ from headgate.cli.output import (
     open_console,
     read_condition,
 )
-from headgate.events.json_text import format_json
+from headgate.events.json_lines import format_json
 from headgate.implication import Relaxation
-from headgate.implication import relax as relaxed
+from headgate.implication import relax as relax_stream
 from headgate.plots.figures import check_plot_path
 from headgate.predicate.answer import Answer
 from headgate.sql import render_predicate
@@ -44,13 +42,14 @@ class Method(StrEnum):
     em_mix = "em-mix"
 
 
-EXIT_CODES = {Answer.YES: ALL_WELL, Answer.NO: FINDINGS, Answer.UNKNOWN: UNKNOWN}
 TRUTHS = {Answer.YES: True, Answer.NO: False, Answer.UNKNOWN: None}  # in JSON
 
 
 def relax(
-    query: Annotated[str, typer.Argument(metavar="QUERY", help="What is wanted: a condition.")],
-    existing: Annotated[str, typer.Argument(metavar="STREAM", help="What a stream carries now.")],
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="The condition of a query.")],
+    existing: Annotated[
+        str, typer.Argument(metavar="STREAM", help="The condition of what a stream carries.")
+    ],
     schema: SchemaOption = None,
     stream: StreamOption = None,
     method: Annotated[
@@ -95,11 +94,11 @@ def relax(
     """
     if plot is not None:
         check_plot_path(plot)
-    chosen = load_stream(schema, stream)
-    relaxation = relaxed(
-        read_condition("QUERY", query, chosen),
-        read_condition("STREAM", existing, chosen),
-        chosen,
+    declared = load_stream(schema, stream)
+    relaxation = relax_stream(
+        read_condition("QUERY", query, declared),
+        read_condition("STREAM", existing, declared),
+        declared,
         method=method.value,
         quick_check=quick_check,
         index=index,
@@ -109,8 +108,10 @@ def relax(
 
         plot_relaxation(relaxation, plot)
     # What the query wants and the stream lacks, unless that takes too many boxes to show.
-    rest = None if relaxation.witness is None else relaxation.rest_predicate(MAX_MISSING_BOXES)
-    missing = None if rest is None else render_predicate(rest)
+    missing_rows = (
+        None if relaxation.witness is None else relaxation.rest_predicate(MAX_MISSING_BOXES)
+    )
+    missing = None if missing_rows is None else render_predicate(missing_rows)
     if format is Format.json:
         typer.echo(format_json(_relaxation_to_json(relaxation, missing)))
     else:
@@ -138,6 +139,7 @@ def _print_relaxation(relaxation: Relaxation, missing: str | None) -> None:
     out.print(f"[bold]covered[/]   {relaxation.covered}{reason}")
     if relaxation.witness is not None:
         out.print(f"[bold]example[/]   {escape(format_row(relaxation.witness))}")
+        # Without text, what is missing takes more boxes than are shown.
         many = f"more than {format_count(MAX_MISSING_BOXES, 'box')}"
         out.print(f"[bold]missing[/]   {escape(missing or many)}")
     if relaxation.covered is not Answer.YES:

@@ -59,14 +59,15 @@ def run(
     job = read_pipeline(pipeline)
     if order_plot is not None:
         _check_order_plot(order_plot, job)
+    # A job often runs under a supervisor that keeps its output, and JSON lines serve that better.
     people = sys.stdout.isatty() if format is None else format is Format.table
     # The plot is written when the view has been closed, also where the job fails.
     with plot_batches(order_plot, job.name) as remember:
         with open_view(people, job) as view:
 
-            def on_batch(batch: BatchResult, tally: RunStats) -> None:
+            def on_batch(batch: BatchResult, stats: RunStats) -> None:
                 remember(batch)
-                view.batch(batch, tally)
+                view.batch(batch, stats)
 
             result = run_pipeline(
                 job,
@@ -81,7 +82,10 @@ def run(
 def _check_order_plot(plot: Path, pipeline: Pipeline) -> None:
     if pipeline.queries.index.kind != "asc":
         kind = pipeline.queries.index.kind
-        raise UsageError(f'--order-plot needs index = "asc" in [queries]; here it is {kind}')
+        raise UsageError(
+            f'--order-plot needs the index asc, and this job has {kind}; give index = "asc" in '
+            "[queries]"
+        )
     check_plot_path(plot)
 
 
@@ -102,8 +106,10 @@ def _stop_on_signals(job: BaseJob) -> None:
     def leave(number: int, frame: FrameType | None) -> None:
         """End at once, as a crash would, which does no harm: no orderly end was waited for."""
         del frame
+        # A live table hides the cursor, and nothing else would bring it back.
         open_console().show_cursor()
         print_error("interrupted; the next run continues after the last complete batch")
+        # Not sys.exit, which would first bring the job to its orderly end.
         os._exit(128 + number)
 
     signal.signal(signal.SIGINT, ask)

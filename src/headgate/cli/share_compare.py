@@ -9,7 +9,7 @@ from rich.table import Table
 
 from headgate.cli.output import Format, FormatOption, escape, open_console, show_progress
 from headgate.cli.share_plan import ImproveOption, NetworkArgument, RearrangeOption, count_steps
-from headgate.events.json_text import format_json
+from headgate.events.json_lines import format_json
 from headgate.sharing.network_file import read_network
 from headgate.sharing.planning import OPTIMUM, STRATEGIES, StrategyCost, compare_strategies
 
@@ -18,8 +18,8 @@ BASE_STRATEGY = "filter"  # what others are compared with
 MEANINGS = {
     "ship": "the whole stream to every query",
     "filter": "filtered at the source, for each query alone",
-    "share": "and streams that hold a query are tapped",
-    "widen": "and streams are widened",
+    "share": "as filter, and streams that hold a query are tapped",
+    "widen": "as share, and streams are widened to hold more queries",
     OPTIMUM: "the least that any plan costs, bandwidth aside",
 }
 
@@ -42,6 +42,7 @@ def compare(
         headgate share compare network.toml --improve 2 --format json
     """
     file = read_network(network)
+    # Progress counts registrations, of which each strategy does as many.
     steps = len(STRATEGIES) * count_steps(file, improve)
     with show_progress("planning", steps) as advance:
         costs = compare_strategies(file, rearrange=rearrange, improve=improve, progress=advance)
@@ -81,10 +82,11 @@ def _print_costs(costs: list[StrategyCost]) -> None:
         if cost.refused:
             table.add_row(name, "", "", "", "", escape(cost.refused))
             continue
+        # Where filtering alone has no plan, there is nothing to compare with.
         part = f"{cost.traffic / base:.0%}" if base else ""
         # The optimum is a bound on the total; it has no plan whose traffic could be shown.
-        known = (
+        figures = (
             (f"{cost.traffic:,.0f}", part, f"{cost.load:,.0f}") if cost.is_planned else ("",) * 3
         )
-        table.add_row(name, *known, f"{cost.total:,.0f}", MEANINGS[cost.strategy])
+        table.add_row(name, *figures, f"{cost.total:,.0f}", MEANINGS[cost.strategy])
     open_console().print(table)

@@ -20,11 +20,10 @@ from headgate.cli.output import (
     show_progress,
 )
 from headgate.errors import NetworkError, UsageError, did_you_mean, shorten
-from headgate.events.json_text import format_json
+from headgate.events.json_lines import format_json
 from headgate.plots.figures import check_plot_path
 from headgate.sharing.decisions import Alternative, Decision
-from headgate.sharing.network_file import NetworkFile, read_network
-from headgate.sharing.network_queries import Arrival
+from headgate.sharing.network_file import Arrival, NetworkFile, read_network
 from headgate.sharing.plan import Plan, make_plan
 from headgate.sharing.planner import Planner, compute_costs
 from headgate.sharing.planning import plan_network
@@ -142,6 +141,7 @@ def plan(
         else:
             _print_decision(decision)
         return
+    # Sharing may make possible what bandwidth forbids otherwise, so an error here is a result.
     before = _plan_without_sharing(file)
     if format is Format.json:
         typer.echo(format_json(_plan_to_json(planner, before)))
@@ -182,7 +182,7 @@ def decision_to_json(decision: Decision) -> dict[str, Any]:
         "id": decision.query,
         "target": decision.target,
         "chosen": _alternative_to_json(decision.chosen),
-        "others": [_alternative_to_json(one) for one in decision.others],
+        "others": [_alternative_to_json(other) for other in decision.others],
     }
 
 
@@ -208,6 +208,7 @@ def _print_decision(decision: Decision) -> None:
     for name in ("traffic", "rows read/s", "total"):
         table.add_column(name, justify="right")
     for alternative in (decision.chosen, *decision.others):
+        # Refused alternatives stay in the table: they say why a cheaper one was not taken.
         refused = alternative.refused
         mark = "✓" if alternative is decision.chosen else "✗" if refused else " "
         reason = f"\n  {escape(refused)}" if refused else ""
@@ -302,25 +303,26 @@ def _build_trees(streams: tuple[SharedStream, ...]) -> list[Tree]:
 
 
 def _label_stream(stream: SharedStream) -> str:
-    way, rows = " → ".join(stream.nodes), stream.rows
+    path, rows = " → ".join(stream.nodes), stream.rows
     size = f"{_format_number(rows.value)} rows/s, {_format_number(stream.bytes.value)} bytes/s"
     if stream.is_source:
-        return f"[bold]{escape(stream.stream)}[/]  {escape(way)}  {size}"
+        return f"[bold]{escape(stream.stream)}[/]  {escape(path)}  {size}"
     names = " ∨ ".join(stream.members[:MAX_NAMED_QUERIES])
     if len(stream.members) > MAX_NAMED_QUERIES:
         names += f" ∨ {len(stream.members) - MAX_NAMED_QUERIES:,} more"
     # Rates are estimates from a sample: the value, and the range that it is in.
-    known = f"{_format_number(rows.low)} to {_format_number(rows.high)}"
-    what = (
+    interval = f"{_format_number(rows.low)} to {_format_number(rows.high)}"
+    condition = (
         "all rows"
         if stream.where is None
         else shorten(render_predicate(stream.where), MAX_CONDITION_LENGTH)
     )
+    # A tap reads a stream as it is; any other new stream filters or forwards the one above it.
     made = "tapped" if stream.is_tap else "filtered" if stream.where is not None else "forwarded"
     how = f"{made} at {stream.nodes[0]}" + (", widened" if stream.is_widened else "")
     return (
-        f"[bold]{escape(names)}[/]  {escape(way)}  {size} ({known} rows/s)\n"
-        f"[dim]{escape(f'{how}: {what}')}[/]"
+        f"[bold]{escape(names)}[/]  {escape(path)}  {size} ({interval} rows/s)\n"
+        f"[dim]{escape(f'{how}: {condition}')}[/]"
     )
 
 
@@ -338,8 +340,8 @@ def _format_number(value: float) -> str:
 def _print_decisions(plan: Plan) -> None:
     table = Table("query", "target", "gets its rows by", box=None, header_style="bold")
     table.pad_edge = False
-    for one in plan.decisions[:MAX_SHOWN]:
-        table.add_row(escape(one.query), escape(one.target), escape(str(one.chosen)))
+    for decision in plan.decisions[:MAX_SHOWN]:
+        table.add_row(escape(decision.query), escape(decision.target), escape(str(decision.chosen)))
     out = open_console()
     out.print(table)
     if len(plan.decisions) > MAX_SHOWN:
@@ -352,8 +354,8 @@ def _print_links(planner: Planner, plan: Plan, before: Before) -> None:
     # By link, the traffic without sharing; zeros where there is no such plan.
     unshared = [0.0] * len(links)
     if isinstance(before, Planner):
-        unshared = [one.value for one in make_plan(before).traffic]
-    after = [one.value for one in plan.traffic]
+        unshared = [traffic.value for traffic in make_plan(before).traffic]
+    after = [traffic.value for traffic in plan.traffic]
     # By the larger of both, so that links that sharing relieved are seen too.
     order = sorted(range(len(links)), key=lambda at: -max(after[at], unshared[at]))
     used = [at for at in order if after[at] or unshared[at]]
@@ -364,8 +366,12 @@ def _print_links(planner: Planner, plan: Plan, before: Before) -> None:
     for name in ("before", "after", *(["bandwidth"] if is_bounded else [])):
         table.add_column(name, justify="right")
     for at in used[:MAX_SHOWN]:
-        room = links[at].bandwidth
-        shown = [f"{after[at] / room:.0%}" if math.isfinite(room) else ""] if is_bounded else []
+        bandwidth = links[at].bandwidth
+        shown = (
+            [f"{after[at] / bandwidth:.0%}" if math.isfinite(bandwidth) else ""]
+            if is_bounded
+            else []
+        )
         was = _format_number(unshared[at]) if isinstance(before, Planner) else "–"
         table.add_row(escape(str(links[at])), was, _format_number(after[at]), *shown)
     out = open_console()
@@ -384,6 +390,7 @@ def _summarize(planner: Planner, before: Before) -> str:
         if was is None:
             parts.append(f"{name} {_format_number(now)}")
             continue
+        # No percentage of nothing, and none where nothing changed.
         change = f" ({now / was[name] - 1:+.0%})" if was[name] not in (0, now) else ""
         parts.append(
             f"{name} {_format_number(was[name])} before, {_format_number(now)} after{change}"

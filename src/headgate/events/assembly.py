@@ -39,6 +39,8 @@ def convert_column(attribute: Attribute, rule: Rule, values: Sequence[Any]) -> C
     {2: "`qty` is 'x', which is not an INT"}
     """
     arrow = attribute.type.arrow
+    # One call converts the whole column where every value has the type that Arrow takes as it is.
+    # Types are compared, since to isinstance a bool is an int, and it must not become one.
     if set(map(type, values)) <= {rule.ready, NoneType}:
         try:
             return ConvertedColumn(attribute, pa.array(values, arrow), {})
@@ -127,5 +129,6 @@ def find_outside_domain(array: pa.Array[Any], attribute: Attribute) -> npt.NDArr
     [False, False, True]
     """
     column = encode_column(array, attribute.type)
+    # The code of a NULL means nothing, so what this says of it is dropped below.
     outside = ~column.test_membership(attribute.domain)
     return outside if column.valid is None else outside & column.valid

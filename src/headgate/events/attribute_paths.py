@@ -65,6 +65,7 @@ def collect_values(
     (False, 3)
     """
     expected = True
+    # All pairs of an object with a repeated key count, so that the second one is noticed.
     for key, value in row if isinstance(row, RepeatedKeys) else row.items():
         node = nodes.get(key.lower()) if isinstance(key, str) else None
         if node is None:
@@ -88,7 +89,7 @@ def collect_values(
 class LocatedColumns:
     """The raw values of each attribute, and the rows where an attribute's place is in doubt.
 
-    `strange` when some key might be none that the stream declares: then it is worth a closer look.
+    `has_unknown_keys` says that some key may be undeclared; only then are they counted.
     """
 
     values: Sequence[Sequence[Any]]
@@ -108,13 +109,15 @@ def locate_columns(
     """
     root = build_path_tree(stream, attributes)
     nested = any(node.inside for node in root.values())
-    known = set() if nested else {attribute.name for attribute in attributes}
+    # Keys that need no search: attributes exactly as declared, to which undeclared keys are added
+    # as they are met. Where attributes are nested, every row is searched.
+    known_keys = set() if nested else {attribute.name for attribute in attributes}
     plain: list[Mapping[str, Any]] = []
     reasons: dict[int, str] = {}
     expected = True
     for number, row in enumerate(rows):
         if type(row) is dict and (
-            known.issuperset(row) or _has_only_unknown_keys(row, known, root)
+            known_keys.issuperset(row) or _has_only_unknown_keys(row, known_keys, root)
         ):
             plain.append(row)
             continue
@@ -123,21 +126,25 @@ def locate_columns(
             expected &= collect_values(root, row, row_values)
             plain.append(row_values)
         except UnfitValue as reason:
+            # The row becomes a dead letter. An empty object keeps the rows after it in their
+            # places.
             plain.append({})
             reasons[number] = str(reason)
     values = [[row.get(a.name) for row in plain] for a in attributes]
-    strange = not expected or bool(reasons) or not known.issubset(stream.names)
+    # Keys may be undeclared if one led nowhere in a search, if a search failed midway, or if an
+    # undeclared one was added to the known keys.
+    strange = not expected or bool(reasons) or not known_keys.issubset(stream.names)
     return LocatedColumns(values, reasons, strange)
 
 
 def _has_only_unknown_keys(
-    row: Mapping[str, Any], known: set[str], root: Mapping[str, Node]
+    row: Mapping[str, Any], known_keys: set[str], root: Mapping[str, Node]
 ) -> bool:
     """Return whether no unknown key is an attribute in another case; if so, remember them all."""
-    strange = [key for key in row if key not in known]
+    strange = [key for key in row if key not in known_keys]
     if any(not isinstance(key, str) or key.lower() in root for key in strange):
         return False
-    known.update(strange)
+    known_keys.update(strange)
     return True
 
 
@@ -177,11 +184,12 @@ def _count_keys(
                 counts[f"{prefix}{key}"] += times
             elif node.inside:
                 inside[key] = node
+    # What lies on the way to an attribute is counted one level down, by the keys as rows have them.
     for key, node in inside.items():
-        given = (row.get(key) for row in rows)
+        values = (row.get(key) for row in rows)
         objects = [
             dict(value) if isinstance(value, RepeatedKeys) else value
-            for value in given
+            for value in values
             if isinstance(value, Mapping | RepeatedKeys)
         ]
         _count_keys(node.inside, objects, f"{node.name}.", counts)

@@ -61,6 +61,7 @@ class EventBatch:
 
     def take_before(self, limit: int) -> EventBatch:
         """Return the events whose number is below a limit; counts stay those of the batch."""
+        # The numbers of events ascend, so the rows below the limit come first.
         rows = int(np.searchsorted(self.events, limit))
         return replace(
             self,
@@ -85,8 +86,8 @@ def truncate_text(text: str, limit: int = MAX_RAW) -> str:
     >>> truncate_text("abcdef", 4)
     'abc…'
     """
-    kept = text if len(text) <= limit else text[: limit - 1] + "…"
-    return kept.encode("utf-8", "backslashreplace").decode()
+    shown = text if len(text) <= limit else text[: limit - 1] + "…"
+    return shown.encode("utf-8", "backslashreplace").decode()
 
 
 def excerpt_record(record: bytes) -> str:
@@ -95,6 +96,7 @@ def excerpt_record(record: bytes) -> str:
     >>> excerpt_record(b"caf\xff\r\n")
     'caf\\xff'
     """
+    # A character takes at most 4 bytes. One more than is shown is decoded, so that the cut is seen.
     start = record[: 4 * (MAX_RAW + 1)].decode("utf-8", "backslashreplace")
     return truncate_text(start.rstrip("\r\n"))
 
@@ -114,10 +116,12 @@ def show_value(value: object) -> str:
     """
     if value is None:
         return "null"
+    # A bool is an int to Python, so it is tested first.
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int) and value.bit_length() > MAX_BITS:
         return f"a number of some {int(value.bit_length() * math.log10(2))} digits"
+    # The text of a number, as the JSON scanner gives it.
     if isinstance(value, bytes):
         return truncate_text(value.decode("utf-8", "backslashreplace"), 60)
     if isinstance(value, datetime | date):
@@ -131,6 +135,19 @@ def show_value(value: object) -> str:
     if isinstance(value, int | float | Decimal):
         return truncate_text(str(value), 60)
     return truncate_text(repr(str(value)), 60)
+
+
+def decode_text(raw: bytes) -> str:
+    r"""Return the text of a record; raise UnfitValue where it is not UTF-8.
+
+    >>> decode_text(b"caf\xc3\xa9")
+    'café'
+    """
+    try:
+        return raw.decode()
+    except UnicodeDecodeError as error:
+        at = error.start
+        raise UnfitValue(f"not UTF-8: byte {at + 1} is 0x{raw[at]:02x}") from None
 
 
 def refuse_type(name: str, value: object, type_: Type) -> UnfitValue:

@@ -63,9 +63,9 @@ class CodedColumn:
         # Each distinct value is made once; `places` spreads them over the rows.
         distinct, places = np.unique(self.codes, return_inverse=True)
         ordinals = distinct.tolist() if self.ranked is None else self.decode_ranks(distinct)
-        known = np.empty(len(ordinals), dtype=object)
-        known[:] = [self.type.value(ordinal) for ordinal in ordinals]
-        objects[:] = known[places] if len(known) else None
+        by_code = np.empty(len(ordinals), dtype=object)
+        by_code[:] = [self.type.value(ordinal) for ordinal in ordinals]
+        objects[:] = by_code[places] if len(by_code) else None
         if self.valid is not None:
             objects[~self.valid] = None
         return objects
@@ -82,6 +82,7 @@ class CodedColumn:
 def encode_column(column: pa.Array[Any], type_: Type) -> CodedColumn:
     """Return the codes of an Arrow column that has the Arrow type of `type_`."""
     valid = None if column.null_count == 0 else _to_numpy(pc.is_valid(column)).astype(np.bool_)
+    # These ordinals do not fit into 64 bits, so their ranks within the batch stand for them.
     if isinstance(type_, String) or (
         isinstance(type_, DecimalType) and type_.precision > MAX_CODED_DIGITS
     ):
@@ -90,6 +91,7 @@ def encode_column(column: pa.Array[Any], type_: Type) -> CodedColumn:
         return CodedColumn(type_, _read_unscaled(column), valid)
     if isinstance(type_, Double):
         return CodedColumn(type_, rank_doubles(_fill_nulls(column, pa.float64(), 0.0)), valid)
+    # What is left are its own ordinals: 0 and 1, integers, days, microseconds.
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.int8())
     elif pa.types.is_date32(column.type):
@@ -105,12 +107,14 @@ def encode_present(column: pa.Array[Any], type_: Type) -> tuple[Codes, CodedColu
     The same as `encode_column` of what is left without NULLs, and faster where few are left:
     numbers are taken from Arrow's buffers as they lie there.
     """
+    # `rows` are the positions that are not NULL; `values` has every position, with whatever lies in
+    # the buffer where it is NULL.
     rows, values = _find_present_rows(column), _read_buffer(column)
     if values is None:
         return rows, encode_column(column.drop_null() if column.null_count else column, type_)
-    taken = values[rows] if column.null_count else values
-    whole = taken.dtype != np.float64
-    codes = taken.astype(np.int64, copy=False) if whole else rank_doubles(taken)
+    present = values[rows] if column.null_count else values
+    whole = present.dtype != np.float64
+    codes = present.astype(np.int64, copy=False) if whole else rank_doubles(present)
     return rows, CodedColumn(type_, codes, None)
 
 
@@ -129,6 +133,8 @@ def _read_buffer(column: pa.Array[Any]) -> npt.NDArray[Any] | None:
     if width is None:
         return None
     buffer = column.buffers()[1]
+    # A view, without a copy. An empty column may lack the buffer, and a slice shares that of the
+    # whole column, so its offset counts.
     values = np.frombuffer(memoryview(buffer) if buffer else b"", width)
     return values[column.offset : column.offset + len(column)]
 
@@ -158,7 +164,10 @@ def _find_present_rows(column: pa.Array[Any]) -> Codes:
 def rank_doubles(doubles: npt.NDArray[np.float64]) -> Codes:
     """Return the ordinals of doubles, as `Double.ordinal` gives them one by one."""
     bits = (doubles + 0.0).view(np.int64)  # adding zero turns −0.0 into 0.0
+    # Read as integers, the bits of positive doubles are ordered as the doubles are. Those of
+    # negative ones have the sign bit set over a magnitude that grows downward.
     ranks = np.where(bits >= 0, bits, -(bits & np.int64(MAGNITUDE)))
+    # NaN has many bit patterns, and SQL sees one value, above every number.
     ranks[np.isnan(doubles)] = NAN_RANK
     return ranks
 
@@ -166,6 +175,7 @@ def rank_doubles(doubles: npt.NDArray[np.float64]) -> Codes:
 def _encode_ranks(column: pa.Array[Any], type_: Type, valid: Mask | None) -> CodedColumn:
     encoded: Any = column.dictionary_encode()
     distinct = [type_.ordinal(value) for value in encoded.dictionary.to_pylist()]
+    # `order` leads from a rank to the place in Arrow's dictionary.
     order = sorted(range(len(distinct)), key=distinct.__getitem__)
     # From the place in Arrow's dictionary to the rank. The extra entry is for NULL, whose index is
     # filled with -1.

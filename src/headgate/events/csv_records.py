@@ -21,11 +21,12 @@ from headgate.events.batch import (
     MAX_RECORD,
     DeadLetter,
     EventBatch,
+    UnfitValue,
+    decode_text,
     excerpt_record,
     select_attributes,
 )
-from headgate.events.conversion import make_json_rule
-from headgate.events.raw_values import QuotedField, make_field_reader
+from headgate.events.conversion import QuotedField, make_field_reader, make_json_rule
 from headgate.schema import Stream
 
 
@@ -61,22 +62,24 @@ def split_csv(
     between = separator.encode()
     start = number = first_line
     size = 0
-    kept: list[bytes] = []
-    for number, given in enumerate(lines, first_line):
-        line = given.removeprefix(BOM) if number == 1 else given
-        if not kept:
+    pending: list[bytes] = []
+    for number, raw in enumerate(lines, first_line):
+        line = raw.removeprefix(BOM) if number == 1 else raw
+        if not pending:
             start, size = number, 0
         # Only lines with a quote, or inside a quoted field, need the slower look.
-        unfinished = (kept or b'"' in line) and _is_left_open(line, between, inside=bool(kept))
+        unfinished = (pending or b'"' in line) and _is_left_open(
+            line, between, inside=bool(pending)
+        )
         if size <= MAX_RECORD:
-            kept.append(line)
+            pending.append(line)
         size += len(line)
         if not unfinished:
-            yield _parse_record(start, b"".join(kept), separator)
-            kept = []
-    if kept:
-        lost = f"line {start}" if start == number else f"lines {start} to {number}"
-        yield CsvRecord(start, b"".join(kept), problem=f"a quote is never closed: {lost}")
+            yield _parse_record(start, b"".join(pending), separator)
+            pending = []
+    if pending:
+        where = f"line {start}" if start == number else f"lines {start} to {number}"
+        yield CsvRecord(start, b"".join(pending), problem=f"a quote is never closed: {where}")
 
 
 def _is_left_open(line: bytes, separator: bytes, *, inside: bool) -> bool:
@@ -86,10 +89,13 @@ def _is_left_open(line: bytes, separator: bytes, *, inside: bool) -> bool:
         inside, at = True, 1
     while True:
         if inside:
+            # Two quotes in a row are one quote of the field; a single one closes it.
             closing = _CLOSING.match(line, at)
             if closing is None:
                 return True
             at = closing.end()
+        # The next field begins behind the next separator. Without one, the record ends with the
+        # line.
         at = line.find(separator, at) + 1
         if at == 0:
             return False
@@ -101,12 +107,13 @@ def _parse_record(line: int, raw: bytes, separator: str) -> CsvRecord:
     if len(raw) > MAX_RECORD and len(raw.rstrip(b"\r\n")) > MAX_RECORD:
         return CsvRecord(line, raw, problem=f"longer than {MAX_RECORD:,} bytes")
     try:
-        text = raw.decode().removesuffix("\n").removesuffix("\r")
-    except UnicodeDecodeError as error:
-        at = error.start
-        return CsvRecord(line, raw, problem=f"not UTF-8: byte {at + 1} is 0x{raw[at]:02x}")
+        text = decode_text(raw).removesuffix("\n").removesuffix("\r")
+    except UnfitValue as reason:
+        return CsvRecord(line, raw, problem=str(reason))
+    # A line of spaces is blank, but one of tabs has fields where the tab is the separator.
     if separator not in text and not raw.strip():
         return CsvRecord(line, raw)
+    # Most records have no quotes, and nothing splits them faster.
     if '"' not in text:
         return CsvRecord(line, raw, text.split(separator))
     return _parse_quoted_record(line, raw, text, separator)
@@ -219,11 +226,11 @@ def read_header(
 def read_column_names(header: Sequence[str], source: str) -> list[str]:
     """Return the names in a header, no two of which may be the same; a column may have none."""
     names = [title.strip() for title in header]
-    seen: set[str] = set()
+    lower_names: set[str] = set()
     for name in names:
-        if name and name.lower() in seen:
+        if name and name.lower() in lower_names:
             raise EventError(f"{source}: the header has `{name}` twice; rename one of them")
-        seen.add(name.lower())
+        lower_names.add(name.lower())
     return names
 
 

@@ -33,8 +33,10 @@ def find_file_kind(path: str | PathLike[str], format: str | None = None) -> str:
         file = Path(path)
         if file.is_file():
             return kind
-        what = "is a directory; name its files" if file.is_dir() else "no such file; check the path"
-        raise EventsUnreachable(f"{path}: {what}")
+        problem = (
+            "is a directory; name its files" if file.is_dir() else "no such file; check the path"
+        )
+        raise EventsUnreachable(f"{path}: {problem}")
 
 
 def _kind_by_name(path: str | PathLike[str]) -> str:
@@ -122,6 +124,7 @@ def open_lines(
         try:
             yield lines
         except EventError:
+            # Where lines ended in damage, an error of their parser is only its consequence.
             if lines.damage is None:
                 raise
         if lines.damage is not None:
@@ -139,6 +142,7 @@ def translate_errors(path: str | PathLike[str]) -> Iterator[None]:
 
 def is_transient(error: BaseException) -> bool:
     """Return whether an error is of the machine, not of the content, so that it may pass."""
+    # For bad content gzip and Arrow also raise OSErrors, but without a number of the system.
     return isinstance(error, MemoryError) or (
         isinstance(error, OSError) and error.errno is not None
     )
@@ -149,5 +153,7 @@ def describe_damage(path: str | PathLike[str], error: BaseException) -> EventErr
     if is_transient(error):
         hint = "may you read it, and is its disk in order?"
         return EventsUnreachable(f"{path}: cannot be read: {shorten(str(error))}; {hint}")
-    what = shorten(str(error)) or type(error).__name__
-    return EventError(f"{path}: cannot be read: {what}; is it whole, and what its name says?")
+    problem = shorten(str(error)) or type(error).__name__
+    return EventError(
+        f"{path}: cannot be read: {problem}; is it complete, and does its ending fit its content?"
+    )

@@ -81,6 +81,7 @@ def _split_lines(path: str, format: str | None, max_bytes: int) -> list[Piece]:
                 newlines += block.count(b"\n")
                 left -= len(block)
                 cut = not block.endswith(b"\n")
+            # The piece is full in the middle of a line, which it gets as a whole.
             while left == 0 and cut and (part := file.readline(_BLOCK)):
                 cut = not part.endswith(b"\n")
                 newlines += not cut
@@ -97,13 +98,13 @@ def _split_rows(path: str, format: str | None, max_bytes: int) -> list[Piece]:
         pieces: list[Piece] = []
         # Row groups are added to a piece until the next one would make it too large; `start` and
         # `end` are rows.
-        start = end = held = 0
+        start = end = size = 0
         for group in groups:
-            if end > start and held + group.total_byte_size > max_bytes:
+            if end > start and size + group.total_byte_size > max_bytes:
                 pieces.append(Piece(path, start, end, start + 1, format))
-                start, held = end, 0
+                start, size = end, 0
             end += group.num_rows
-            held += group.total_byte_size
+            size += group.total_byte_size
     return [*pieces, Piece(path, start, end, start + 1, format)]
 
 
@@ -151,6 +152,7 @@ class LineIndex:
         if self._kind == ".parquet":
             return Piece(self.path, first, last, first + 1, self.format)
         end = self._find_mark(last)
+        # The piece from record 0 on starts at byte 0, and so has the header of a CSV file.
         start = end if first >= last else Mark(0, 0, 1) if first == 0 else self._find_mark(first)
         return Piece(self.path, start.offset, end.offset, start.line, self.format)
 
@@ -167,6 +169,7 @@ class LineIndex:
         return total
 
     def _find_mark(self, record: int) -> Mark:
+        # The last remembered place at or before the record; records are counted from there on.
         mark = self._marks[bisect_right(self._marks, record, key=lambda mark: mark.record) - 1]
         if mark.record == record:
             return mark

@@ -16,7 +16,13 @@ from headgate.errors import EventError, EventsUnreachable, UsageError
 from headgate.events.attribute_paths import find_undeclared_columns
 from headgate.events.batch import DeadLetter, EventBatch, select_attributes
 from headgate.events.csv_records import CsvRecord, parse_csv_records, read_header, split_csv
-from headgate.events.file_access import SEPARATORS, find_file_kind, open_lines, translate_errors
+from headgate.events.file_access import (
+    SEPARATORS,
+    Lines,
+    find_file_kind,
+    open_lines,
+    translate_errors,
+)
 from headgate.events.file_pieces import Piece
 from headgate.events.json_lines import parse_json_lines
 from headgate.events.tables import batch_from_rows, batch_from_table, locate_attributes
@@ -60,6 +66,7 @@ def read_piece(
     """
     if batch_rows < 1:
         raise UsageError(f"a batch of {batch_rows} rows holds nothing; give at least 1")
+    # A name that is no attribute is refused here, before anything is read.
     used = tuple(attribute.name for attribute in select_attributes(stream, columns))
     task = _ReadState(piece, stream, used, batch_rows, dead_letter_errors, piece.first_line)
     if dead_letter_errors:
@@ -103,6 +110,7 @@ def _read_with_dead_letters(task: _ReadState) -> Iterator[EventBatch]:
     except EventsUnreachable:
         raise
     except EventError as error:
+        # A dead letter has the path as its source already.
         reason = str(error).removeprefix(f"{piece.path}: ")
         letter = DeadLetter(piece.path, task.line, reason, "", task.event)
         yield replace(batch_from_rows([], task.stream, columns=task.columns), dead=(letter,))
@@ -113,13 +121,13 @@ def _split_blocks(
 ) -> Iterator[list[Item]]:
     """Yield blocks of at most `batch_rows` items, fewer where these are large."""
     block: list[Item] = []
-    held = 0
+    bytes_in_block = 0
     for item in items:
         block.append(item)
-        held += size(item)
-        if len(block) == batch_rows or held > MAX_BLOCK:
+        bytes_in_block += size(item)
+        if len(block) == batch_rows or bytes_in_block > MAX_BLOCK:
             yield block
-            block, held = [], 0
+            block, bytes_in_block = [], 0
     if block:
         yield block
 
@@ -141,36 +149,32 @@ def _read_json_lines(task: _ReadState) -> Iterator[EventBatch]:
 
 def _read_csv(task: _ReadState, separator: str) -> Iterator[EventBatch]:
     piece = task.piece
-    if piece.start == 0:
-        with open_lines(piece.path, 0, piece.end) as lines:
-            records = split_csv(lines, separator=separator)
-            blanks, header = read_header(records, piece.path)
-            for block in _split_record_blocks(task, chain(blanks, records)):
-                yield task.advance(_parse_records(task, block, header), lines.number)
-        return
-    with open_lines(piece.path) as lines:
-        _, header = read_header(split_csv(lines, separator=separator), piece.path)
-    with open_lines(piece.path, piece.start, piece.end, piece.first_line) as lines:
-        records = split_csv(lines, separator=separator, first_line=piece.first_line)
-        for block in _split_record_blocks(task, records):
-            yield task.advance(_parse_records(task, block, header), lines.number)
+    is_first = piece.start == 0
+    # Also a piece from the middle needs the header at the start of the file.
+    with open_lines(piece.path, 0, piece.end if is_first else None) as lines:
+        records = split_csv(lines, separator=separator)
+        blanks, header = read_header(records, piece.path)
+        if is_first:
+            yield from _parse_records(task, lines, chain(blanks, records), header)
+    if not is_first:
+        with open_lines(piece.path, piece.start, piece.end, piece.first_line) as lines:
+            records = split_csv(lines, separator=separator, first_line=piece.first_line)
+            yield from _parse_records(task, lines, records, header)
 
 
-def _split_record_blocks(
-    task: _ReadState, records: Iterable[CsvRecord]
-) -> Iterator[list[CsvRecord]]:
-    return _split_blocks(records, lambda record: len(record.raw), task.batch_rows)
-
-
-def _parse_records(task: _ReadState, block: list[CsvRecord], header: Sequence[str]) -> EventBatch:
-    return parse_csv_records(
-        block,
-        task.stream,
-        header=header,
-        source=task.piece.path,
-        columns=task.columns,
-        first_event=task.event,
-    )
+def _parse_records(
+    task: _ReadState, lines: Lines, records: Iterable[CsvRecord], header: Sequence[str]
+) -> Iterator[EventBatch]:
+    for block in _split_blocks(records, lambda record: len(record.raw), task.batch_rows):
+        batch = parse_csv_records(
+            block,
+            task.stream,
+            header=header,
+            source=task.piece.path,
+            columns=task.columns,
+            first_event=task.event,
+        )
+        yield task.advance(batch, lines.number)
 
 
 def _read_parquet(task: _ReadState) -> Iterator[EventBatch]:
@@ -206,7 +210,7 @@ def _select_columns(task: _ReadState, schema: pa.Schema) -> list[str]:
         if not task.dead_letter_errors:
             raise
         return list(schema.names)
-    return [schema.names[number] for number in sorted({way[0] for way in places.values()})]
+    return [schema.names[number] for number in sorted({path[0] for path in places.values()})]
 
 
 def _read_row_groups(

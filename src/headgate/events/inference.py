@@ -19,11 +19,10 @@ import pyarrow.parquet as pq
 from headgate.errors import EventError
 from headgate.events.attribute_paths import RepeatedKeys
 from headgate.events.batch import BOM, UnfitValue, show_value
-from headgate.events.conversion import Convert, make_json_rule
+from headgate.events.conversion import Convert, make_field_reader, make_json_rule
 from headgate.events.csv_records import read_column_names, read_header, split_csv
 from headgate.events.file_access import SEPARATORS, find_file_kind, open_lines, translate_errors
 from headgate.events.json_lines import scan_object
-from headgate.events.raw_values import make_field_reader
 from headgate.schema import (
     BIGINT,
     BOOLEAN,
@@ -38,7 +37,7 @@ from headgate.schema import (
     Type,
 )
 
-NO_PATH = "a name that no path can reach"
+NO_PATH = "a step of its path is empty, or has a dot in it"
 MAX_KEYS = 10_000  # an object with more different keys is a map, and its keys are data
 
 _WHOLE = DecimalType(38, 0)
@@ -122,14 +121,17 @@ class _Guess:
         if value is None or self.refused:
             return
         self.plain = True
+        # Every value strikes out the types that do not take it; the others stay, narrowest first.
         self.candidates = [candidate for candidate in self.candidates if candidate.takes(value)]
         if isinstance(value, list):
             self.refused = "an array"
         elif not self.candidates:
-            self.refused = f"no type takes {show_value(value)} and what came before it"
+            self.refused = f"no type takes {show_value(value)} and the values before it"
 
     @property
     def type(self) -> Type:
+        # NULL fits every type, so a candidate counts only once it took a value. What is always NULL
+        # becomes a STRING.
         return next((candidate.type for candidate in self.candidates if candidate.used), STRING)
 
     @property
@@ -221,6 +223,7 @@ def _infer_csv(path: str | PathLike[str], separator: str) -> _InferredTypes:
             _make_guess(title, make_field_reader) for title in read_column_names(header, str(path))
         ]
         for record in records:
+            # Other records will be dead letters, and say nothing about types.
             if len(record.fields) == len(header):
                 rows += 1
                 for guess, text in zip(guesses, record.fields, strict=True):
@@ -243,10 +246,11 @@ def infer_types(fields: Iterable[pa.Field[Any]]) -> tuple[dict[str, Type], dict[
     """Return a type for each column or field of a struct, and those without one, with reasons.
 
     >>> infer_types(pa.schema({"bid": pa.struct({"size": pa.int8()}), "raw": pa.binary()}))
-    ({'bid.size': Integer(bits=32)}, {'raw': 'binary has no type here'})
+    ({'bid.size': Integer(bits=32)}, {'raw': 'no attribute can be binary'})
     """
     columns: dict[str, tuple[str, Type | str]] = {}
     for name, type_or_problem in _iter_leaves(fields, ""):
+        # Names ignore case, so that two columns may claim the same attribute.
         twin = columns.get(name.lower())
         again = f"two columns, `{twin[0]}` and `{name}`" if twin else type_or_problem
         columns[name.lower()] = (name, again)
@@ -254,14 +258,14 @@ def infer_types(fields: Iterable[pa.Field[Any]]) -> tuple[dict[str, Type], dict[
 
 
 def _iter_leaves(fields: Iterable[pa.Field[Any]], prefix: str) -> Iterator[tuple[str, Type | str]]:
-    for one in fields:
-        name = prefix + one.name
-        if not _has_path(one.name, prefix):
+    for column in fields:
+        name = prefix + column.name
+        if not _has_path(column.name, prefix):
             yield name, NO_PATH
-        elif isinstance(one.type, pa.StructType):
-            yield from _iter_leaves(one.type, f"{name}.")
+        elif isinstance(column.type, pa.StructType):
+            yield from _iter_leaves(column.type, f"{name}.")
         else:
-            yield name, _infer_arrow_type(one.type) or f"{one.type} has no type here"
+            yield name, _infer_arrow_type(column.type) or f"no attribute can be {column.type}"
 
 
 def _has_path(key: str, prefix: str) -> bool:
@@ -269,31 +273,31 @@ def _has_path(key: str, prefix: str) -> bool:
     return all(key.split(".")) and not (prefix and "." in key)
 
 
-def _infer_arrow_type(given: pa.DataType) -> Type | None:
+def _infer_arrow_type(arrow_type: pa.DataType) -> Type | None:
     """Return the type for a column of Parquet.
 
     >>> str(_infer_arrow_type(pa.uint32())), _infer_arrow_type(pa.binary())
     ('BIGINT', None)
     """
     of = pa.types
-    if isinstance(given, pa.DictionaryType):
-        return _infer_arrow_type(given.value_type)
-    if of.is_boolean(given):
+    if isinstance(arrow_type, pa.DictionaryType):
+        return _infer_arrow_type(arrow_type.value_type)
+    if of.is_boolean(arrow_type):
         return BOOLEAN
-    if of.is_uint64(given):
+    if of.is_uint64(arrow_type):
         return DecimalType(20, 0)
-    if of.is_int64(given) or of.is_uint32(given):
+    if of.is_int64(arrow_type) or of.is_uint32(arrow_type):
         return BIGINT
-    if of.is_integer(given):
+    if of.is_integer(arrow_type):
         return INT
-    if of.is_floating(given):
+    if of.is_floating(arrow_type):
         return DOUBLE
-    if isinstance(given, pa.Decimal128Type) and 0 <= given.scale <= given.precision:
-        return DecimalType(given.precision, given.scale)
-    if of.is_date(given):
+    if isinstance(arrow_type, pa.Decimal128Type) and 0 <= arrow_type.scale <= arrow_type.precision:
+        return DecimalType(arrow_type.precision, arrow_type.scale)
+    if of.is_date(arrow_type):
         return DATE
-    if of.is_timestamp(given):
+    if of.is_timestamp(arrow_type):
         return TIMESTAMP
-    if of.is_null(given) or of.is_string(given) or of.is_large_string(given):
+    if of.is_null(arrow_type) or of.is_string(arrow_type) or of.is_large_string(arrow_type):
         return STRING
     return None

@@ -2,14 +2,18 @@
 
 The standard scanner does the work, with three additions. Numbers with a point or an exponent stay
 text (`conversion` says why). An object in which a key stands twice is kept as its pairs. Nesting is
-bounded by a number of our own, and not by how deep the caller's stack happens to be.
+bounded by a number of our own, and not by how deep the caller's stack happens to be. What
+`format_json` writes is read back as it was.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Collection, Iterable
+from datetime import date, datetime
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -26,12 +30,12 @@ from headgate.events.batch import (
     DeadLetter,
     EventBatch,
     UnfitValue,
+    decode_text,
     excerpt_record,
     select_attributes,
     show_value,
 )
-from headgate.events.conversion import make_json_rule
-from headgate.events.raw_values import parse_number
+from headgate.events.conversion import make_json_rule, parse_number
 from headgate.schema import Stream
 
 MAX_DEPTH = 200
@@ -111,20 +115,16 @@ def scan_object(line: bytes) -> dict[str, Any] | RepeatedKeys:
     """
     if len(line) > MAX_RECORD and len(line.rstrip(b"\r\n")) > MAX_RECORD:
         raise UnfitValue(f"longer than {MAX_RECORD:,} bytes")
-    try:
-        text = line.decode().strip(_SPACE)
-    except UnicodeDecodeError as error:
-        raise UnfitValue(
-            f"not UTF-8: byte {error.start + 1} is 0x{line[error.start]:02x}"
-        ) from None
+    text = decode_text(line).strip(_SPACE)
+    # A level takes an opening and a closing bracket, so short texts need no look.
     if len(text) > 2 * MAX_DEPTH and _depth_exceeds(text, MAX_DEPTH):
         raise UnfitValue(f"nested more than {MAX_DEPTH} deep")
     document, end = _decode(text, _DECODER)
     if end != len(text):
-        rest = text[end:].lstrip(_SPACE)
-        if rest.startswith(("{", "[")):
+        trailing = text[end:].lstrip(_SPACE)
+        if trailing.startswith(("{", "[")):
             raise UnfitValue("more than one document on the line")
-        raise UnfitValue(f"broken JSON: {show_value(rest)} after the end of the document")
+        raise UnfitValue(f"broken JSON: {show_value(trailing)} after the end of the document")
     if type(document) is not dict and not isinstance(document, RepeatedKeys):
         raise UnfitValue(f"{show_value(document)}, not an object")
     return document
@@ -134,11 +134,12 @@ def _decode(text: str, decoder: json.JSONDecoder) -> tuple[Any, int]:
     try:
         return decoder.raw_decode(text)
     except json.JSONDecodeError as error:
-        what = error.msg.removesuffix(" at")
-        raise UnfitValue(f"broken JSON: {what} at character {error.pos + 1}") from None
+        problem = error.msg.removesuffix(" at")
+        raise UnfitValue(f"broken JSON: {problem} at character {error.pos + 1}") from None
     except RecursionError:
         raise UnfitValue("nested too deep") from None
     except ValueError:  # an integer with more digits than int() takes
+        # Once more, with integers parsed by a function of ours: slower, and rarely needed.
         return _decode(text, _LONG_INTEGERS)
 
 
@@ -163,3 +164,30 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_make_object, parse_float=str.enco
 _LONG_INTEGERS = json.JSONDecoder(
     object_pairs_hook=_make_object, parse_float=str.encode, parse_int=parse_number
 )
+
+
+def format_json(value: Any) -> str:
+    """Return one line of JSON whose values read back as the events that they came from.
+
+    A DECIMAL is a number with all of its digits, which `json` alone cannot write; NaN and the
+    infinities, which JSON lacks, are strings.
+
+    >>> format_json({"price": Decimal("99.50"), "day": date(2024, 2, 29), "ratio": math.nan})
+    '{"price": 99.50, "day": "2024-02-29", "ratio": "NaN"}'
+    """
+    if isinstance(value, dict):
+        return (
+            "{"
+            + ", ".join(f"{format_json(str(k))}: {format_json(v)}" for k, v in value.items())
+            + "}"
+        )
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(format_json(item) for item in value) + "]"
+    # All digits, and no exponent.
+    if isinstance(value, Decimal):
+        return f"{value:f}"
+    if isinstance(value, float) and not math.isfinite(value):
+        value = "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    elif isinstance(value, date | datetime):
+        value = value.isoformat()
+    return json.dumps(value, ensure_ascii=False)

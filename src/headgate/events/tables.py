@@ -123,9 +123,10 @@ def _cast_or_refuse(
     except EventError as error:
         if not dead_letter_errors:
             raise
-        given = np.flatnonzero(array.is_valid().to_numpy(zero_copy_only=False))
+        # A NULL fits every type, so only rows with a value here are dead letters.
+        present = np.flatnonzero(array.is_valid().to_numpy(zero_copy_only=False))
         nothing = pa.nulls(len(array)).cast(attribute.type.arrow)
-        return ConvertedColumn(attribute, nothing, dict.fromkeys(given.tolist(), str(error)))
+        return ConvertedColumn(attribute, nothing, dict.fromkeys(present.tolist(), str(error)))
 
 
 def locate_attributes(
@@ -140,7 +141,7 @@ def locate_attributes(
 def _locate_fields(
     nodes: Mapping[str, Node],
     fields: Sequence[pa.Field[Any]],
-    way: tuple[int, ...],
+    path: tuple[int, ...],
     places: dict[str, tuple[int, ...]],
 ) -> None:
     for number, field in enumerate(fields):
@@ -149,22 +150,23 @@ def _locate_fields(
             continue
         if node.name in places:
             raise EventError(f"attribute `{node.name}` has two columns; rename or drop one")
-        places[node.name] = (*way, number)
+        places[node.name] = (*path, number)
         if node.inside and isinstance(field.type, pa.StructType):
             _locate_fields(node.inside, list(field.type), places[node.name], places)
         elif node.inside and not pa.types.is_null(field.type):
-            wanted = next(iter(node.inside.values())).name
+            attribute = next(iter(node.inside.values())).name
             raise EventError(
-                f"column `{node.name}` is {field.type}, and the stream declares `{wanted}` in it; "
-                "make the column a struct or change the declaration"
+                f"column `{node.name}` is {field.type}, and the stream declares `{attribute}` in "
+                "it; make the column a struct or change the declaration"
             )
 
 
-def _take_array(table: pa.Table | pa.RecordBatch, way: tuple[int, ...] | None) -> pa.Array[Any]:
-    if way is None:
+def _take_array(table: pa.Table | pa.RecordBatch, path: tuple[int, ...] | None) -> pa.Array[Any]:
+    if path is None:
         return pa.nulls(table.num_rows)
-    array = _combine_chunks(table.column(way[0]))
-    for number in way[1:]:
+    array = _combine_chunks(table.column(path[0]))
+    for number in path[1:]:
+        # This gives NULL where the struct around it is NULL.
         array = pc.struct_field(array, [number])
     return array
 
@@ -245,6 +247,7 @@ def _batch_from_pandas(
     unknown = [str(label) for label in frame.columns if str(label).lower() not in declared]
     arrays = [_convert_series(series) for series in used.values()]
     exact = [array for array in arrays if array is not None]
+    # All used columns go one way or all the other, since a batch is made from one form of rows.
     if used and len(exact) == len(used):
         table = pa.Table.from_arrays(exact, names=list(used))
         return batch_from_table(table, stream, attributes, unknown=unknown)
@@ -269,6 +272,8 @@ def _select_series(frame: pd.DataFrame, nodes: Mapping[str, Node]) -> dict[str, 
 def _convert_series(series: pd.Series[Any]) -> pa.Array[Any] | None:
     """Return the column in Arrow with NaN as NULL; None if Arrow would have to guess or round."""
     values: pd.Series[Any] | list[Any] = series
+    # Objects may be anything. Arrow gets them only if all are of one plain type, so that it need
+    # not guess.
     if series.dtype == object:
         values = _read_objects(series)
         kinds = set(map(type, values)) - {NoneType}
@@ -280,6 +285,7 @@ def _convert_series(series: pd.Series[Any]) -> pa.Array[Any] | None:
         return None
     if isinstance(array, pa.DictionaryArray):
         array = array.dictionary_decode()
+    # NaN is how pandas writes a missing number; in other tables it is a value.
     if pa.types.is_floating(array.type):
         array = pc.if_else(pc.is_nan(array), None, array)
     return array
@@ -288,4 +294,7 @@ def _convert_series(series: pd.Series[Any]) -> pa.Array[Any] | None:
 def _read_objects(series: pd.Series[Any]) -> list[Any]:
     """Return the values as Python objects; None for each that pandas takes for missing."""
     missing = series.isna().tolist()
-    return [None if gone else value for value, gone in zip(series.tolist(), missing, strict=True)]
+    return [
+        None if is_missing else value
+        for value, is_missing in zip(series.tolist(), missing, strict=True)
+    ]

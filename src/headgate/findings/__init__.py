@@ -1,7 +1,6 @@
 """Checks and explanations: what is wrong with queries, and why one matched an event or not."""
 
 from headgate.findings.checks import Finding, check
-from headgate.findings.explanation import AtomTruth, Explanation, explain
-from headgate.findings.flip import Flip, find_flip
+from headgate.findings.explanation import AtomTruth, Explanation, Flip, explain, find_flip
 
 __all__ = ["AtomTruth", "Explanation", "Finding", "Flip", "check", "explain", "find_flip"]

@@ -215,17 +215,17 @@ def _relate_queries(
 
 
 def _order_conditions(
-    held: Sequence[Predicate], stream: Stream, advance: Callable[[int], None]
+    conditions: Sequence[Predicate], stream: Stream, advance: Callable[[int], None]
 ) -> Order:
     """Find which conditions imply which; the obvious way where there are few."""
-    if len(held) > MAX_PAIRWISE_FILTERS:
+    if len(conditions) > MAX_PAIRWISE_FILTERS:
         from headgate.implication.order.implications import find_implications
 
-        return find_implications(held, stream, advance)
+        return find_implications(conditions, stream, advance)
     from headgate.implication.order.definition import order_by_definition
 
-    advance(len(held))
-    return order_by_definition(held, stream)
+    advance(len(conditions))
+    return order_by_definition(conditions, stream)
 
 
 def _describe_unknowns(order: Order, number: int, ids: Sequence[str]) -> str:
@@ -249,7 +249,7 @@ def list_ids(ids: Sequence[str]) -> str:
     >>> list_ids(["p", "q", "r", "s", "t"])
     '`p`, `q`, `r` and 2 more'
     """
-    shown = ", ".join(f"`{one}`" for one in ids[:MAX_NAMED_QUERIES])
+    shown = ", ".join(f"`{query_id}`" for query_id in ids[:MAX_NAMED_QUERIES])
     return (
         f"{shown} and {len(ids) - MAX_NAMED_QUERIES:,} more"
         if len(ids) > MAX_NAMED_QUERIES

@@ -34,22 +34,24 @@ ORDER, PATTERN = "\0order", "\0pattern"  # as sources: no stream is called so
 SIGNS: tuple[tuple[int, Operator], ...] = ((-1, "<"), (0, "="), (1, ">"))
 
 
-def replace_conditions(held: Predicate, conditions: Conditions) -> Predicate:
+def replace_conditions(predicate: Predicate, conditions: Conditions) -> Predicate:
     """Return the same predicate over sets of values and IS NULL only; adds to `conditions`.
 
     It takes the form that `to_monotone` gives: AND and OR over atoms, of which only TRUE matters.
     """
-    if isinstance(held, And):
-        return conjunction(replace_conditions(part, conditions) for part in held.parts)
-    if isinstance(held, Or):
-        return disjunction(replace_conditions(part, conditions) for part in held.parts)
-    assert isinstance(held, Atom)
-    if isinstance(held, Matches):
-        return _of_pattern(held, conditions)
-    return _of_order(held, conditions) if isinstance(held, Compare) else held
+    if isinstance(predicate, And):
+        return conjunction(replace_conditions(part, conditions) for part in predicate.parts)
+    if isinstance(predicate, Or):
+        return disjunction(replace_conditions(part, conditions) for part in predicate.parts)
+    assert isinstance(predicate, Atom)
+    if isinstance(predicate, Matches):
+        return _replace_pattern(predicate, conditions)
+    return (
+        _replace_comparison(predicate, conditions) if isinstance(predicate, Compare) else predicate
+    )
 
 
-def _of_pattern(atom: Matches, conditions: Conditions) -> Within:
+def _replace_pattern(atom: Matches, conditions: Conditions) -> Within:
     texts, is_all = prefix_range(atom.pattern)
     if is_all:
         return Within(atom.column, texts.complement() if atom.negated else texts)
@@ -59,7 +61,7 @@ def _of_pattern(atom: Matches, conditions: Conditions) -> Within:
     return Within(column, ValueSet.points(BOOLEAN, [int(not atom.negated)]))
 
 
-def _of_order(atom: Compare, conditions: Conditions) -> Within:
+def _replace_comparison(atom: Compare, conditions: Conditions) -> Within:
     left, operator, right = atom.left, atom.operator, atom.right
     # `a < b` and `b > a` must become the same column.
     if right.key < left.key:

@@ -18,7 +18,7 @@ from headgate.implication.arguments import (
     resolve_stream,
     to_predicate,
 )
-from headgate.implication.exact.leftover import MAX_KERNEL_COMPARISONS, find_uncovered
+from headgate.implication.exact import MAX_KERNEL_COMPARISONS, find_uncovered
 from headgate.implication.pair import Constraints, PredicatePair
 from headgate.implication.parts import Part
 from headgate.predicate import (
@@ -197,9 +197,9 @@ def _is_obvious(p: Predicate, q: Predicate) -> bool:
     """Return whether p requires all that q requires, or q allows all that p allows, literally."""
     first, second = to_monotone(p), to_monotone(q)
     # As ANDs: q needs a subset of what p has. As ORs: p has a subset of what q allows.
-    needed, given = (set(m.parts if isinstance(m, And) else (m,)) for m in (second, first))
+    needed, stated = (set(m.parts if isinstance(m, And) else (m,)) for m in (second, first))
     narrow, wide = (set(m.parts if isinstance(m, Or) else (m,)) for m in (first, second))
-    return needed <= given or narrow <= wide
+    return needed <= stated or narrow <= wide
 
 
 def _to_implication(counterexample: Satisfiability) -> Implication:

@@ -41,14 +41,14 @@ class Constraints:
             return Constraints({}, ())
         # Only what restricts something: domains that are not everything, and NOT NULL columns.
         used = {column for predicate in predicates for column in collect_columns(predicate)}
-        attributes = {column: _attribute(column, stream) for column in used}
+        attributes = {column: _get_attribute(column, stream) for column in used}
         return Constraints(
             {c: a.domain for c, a in attributes.items() if not a.domain.is_everything},
             [column for column, attribute in attributes.items() if not attribute.nullable],
         )
 
 
-def _attribute(column: Column, stream: Stream) -> Attribute:
+def _get_attribute(column: Column, stream: Stream) -> Attribute:
     attribute = stream[column.name]
     if attribute.type != column.type:
         named = f"`{column.name}` is {attribute.type} in stream {stream.name}"
@@ -76,17 +76,18 @@ class PredicatePair:
         """Build the pair; raise ExpansionTooLarge where a predicate is too many boxes."""
         # Both predicates share `conditions`, so that equal conditions are one dimension.
         conditions: Conditions = {}
-        wanted, given = (_boxes(predicate, conditions) for predicate in (query, stream))
-        required = {*declared.required, *_never_null(conditions, declared.required)}
-        space = Space.of((*wanted, *given), declared.domains, required)
-        boxes = space.boxes(wanted), space.boxes(given)
+        query_boxes = _to_boxes(query, conditions)
+        stream_boxes = _to_boxes(stream, conditions)
+        required = {*declared.required, *_list_never_null(conditions, declared.required)}
+        space = Space.of((*query_boxes, *stream_boxes), declared.domains, required)
+        boxes = space.boxes(query_boxes), space.boxes(stream_boxes)
         return PredicatePair(query, stream, declared, space, conditions, *boxes)
 
     def predicate(self, part: Part) -> Predicate:
         """Return the rows of a part, as an AND of conditions on the columns that it restricts."""
         sides = zip(part, self.space.dimensions, strict=True)
         return conjunction(
-            self._side(dimension, low, high)
+            self._side_to_predicate(dimension, low, high)
             for (low, high), dimension in sides
             if (low, high) != (0, dimension.count)
         )
@@ -103,12 +104,12 @@ class PredicatePair:
             row[dimension.column.key] = type_.value(pick_example(values, type_)) if inside else None
         return row
 
-    def _side(self, dimension: Dimension, low: int, high: int) -> Predicate:
+    def _side_to_predicate(self, dimension: Dimension, low: int, high: int) -> Predicate:
         null, values = dimension.values_between(low, high)
         condition = self.conditions.get(dimension.column)
         if condition is None:
             nulls: list[Predicate] = [IsNull(dimension.column)]
-            inside = _within(dimension.column, values)
+            inside = _to_condition(dimension.column, values)
         else:
             nulls = [IsNull(column) for column in columns_of(condition)]
             inside = restore_condition(dimension.column, values, self.conditions)
@@ -117,15 +118,15 @@ class PredicatePair:
         return disjunction((*nulls, inside)) if null else inside
 
 
-def _boxes(predicate: Predicate, conditions: Conditions) -> list[Box]:
+def _to_boxes(predicate: Predicate, conditions: Conditions) -> list[Box]:
     plain = read_plain_boxes(predicate)
     if plain is not None:
         return plain
-    held = replace_conditions(to_monotone(predicate), conditions)
-    return [conjunct.box for conjunct in expand_monotone(held)]
+    monotone = replace_conditions(to_monotone(predicate), conditions)
+    return [conjunct.box for conjunct in expand_monotone(monotone)]
 
 
-def _within(column: Column, values: ValueSet) -> Predicate:
+def _to_condition(column: Column, values: ValueSet) -> Predicate:
     """Return the condition on a column; a range of doubles by its ends, each as it reads best."""
     intervals = values.intervals
     if values.is_everything:
@@ -137,7 +138,7 @@ def _within(column: Column, values: ValueSet) -> Predicate:
     return conjunction(Within(column, ValueSet.of(end)) for end in ends if end != WHOLE)
 
 
-def _never_null(conditions: Conditions, required: Collection[Column]) -> list[Column]:
+def _list_never_null(conditions: Conditions, required: Collection[Column]) -> list[Column]:
     """Return the columns that stand for conditions on columns which are all NOT NULL."""
     return [
         column

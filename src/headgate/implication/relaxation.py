@@ -16,7 +16,7 @@ from headgate.implication.arguments import (
     to_predicate,
 )
 from headgate.implication.decision import decide_implication, find_counterexample
-from headgate.implication.exact.leftover import (
+from headgate.implication.exact import (
     MAX_KERNEL_COMPARISONS,
     MAX_PLAIN_PAIRS,
     find_uncovered,
@@ -184,14 +184,14 @@ def relax(
     _check_options(method, quick_check, index)
     check_budget(budget)
     known = resolve_stream(stream, query, stream_predicate)
-    wanted, given = to_predicate(query, known), to_predicate(stream_predicate, known)
-    constraints = Constraints.of(known, (wanted, given))
+    query_where, stream_where = to_predicate(query, known), to_predicate(stream_predicate, known)
+    constraints = Constraints.of(known, (query_where, stream_where))
     try:
-        pair = PredicatePair.of(wanted, given, constraints)
+        pair = PredicatePair.of(query_where, stream_where, constraints)
     except ExpansionTooLarge as error:
         if method != "exact":
             raise ExpansionTooLarge(f'{error}; the method "exact" needs no boxes') from None
-        return _relax_without_boxes(wanted, given, constraints)
+        return _relax_without_boxes(query_where, stream_where, constraints)
     boxes = pair.query_boxes, pair.stream_boxes
     # What a method of the paper says is completed by an exact counterexample.
     if method == "exact":
@@ -243,12 +243,12 @@ def _judge_coverage(
 
 
 def _relax_without_boxes(
-    wanted: Predicate, given: Predicate, constraints: Constraints
+    query_where: Predicate, stream_where: Predicate, constraints: Constraints
 ) -> Relaxation:
     """Search the predicates as they are; what is missing is the query itself."""
-    implication = decide_implication(wanted, given, constraints)
+    implication = decide_implication(query_where, stream_where, constraints)
     answer, witness, reason = implication.answer, implication.witness, implication.reason
-    relaxed = given if answer is Answer.YES else disjunction((given, wanted))
+    relaxed = stream_where if answer is Answer.YES else disjunction((stream_where, query_where))
     return Relaxation(answer, relaxed, True, "exact", witness, reason)
 
 
@@ -276,7 +276,7 @@ def _match_exactly(pair: PredicatePair, budget: int) -> tuple[PredicateMatch, Sa
 
 def _match_by_kernel(pair: PredicatePair, budget: int) -> tuple[PredicateMatch, Satisfiability]:
     """Match all boxes at once; only the first one that is lacking is searched for a witness."""
-    from headgate.implication.exact.matching import match_exact
+    from headgate.implication.exact import match_exact
 
     query, stream = pair.query_boxes, pair.stream_boxes
     try:
@@ -296,9 +296,9 @@ def _build_predicate(pair: PredicatePair, match: PredicateMatch, *, grown: bool)
     if match.covered:
         return pair.stream
     # HCR replaces boxes of the stream, so all are written anew; other methods only add some.
-    kept = 0 if grown else len(pair.stream_boxes)
-    before = (pair.stream,) if kept else ()
-    relaxed = disjunction((*before, *map(pair.predicate, to_parts(match.boxes[kept:]))))
+    unchanged = 0 if grown else len(pair.stream_boxes)
+    before = (pair.stream,) if unchanged else ()
+    relaxed = disjunction((*before, *map(pair.predicate, to_parts(match.boxes[unchanged:]))))
     return simplify(relaxed, only_true=True) if len(match.boxes) <= MAX_LISTED_BOXES else relaxed
 
 

@@ -213,8 +213,8 @@ class Space:
         # (dimensions, boxes, 2), of which the transposed halves are low and high.
         ends = np.array(columns, np.int32).reshape(len(self.dimensions), len(boxes), 2)
         low, high = ends[:, :, 0].T, ends[:, :, 1].T
-        kept = (low < high).all(axis=1)
-        return Boxes(low[kept], high[kept])
+        can_occur = (low < high).all(axis=1)
+        return Boxes(low[can_occur], high[can_occur])
 
     def sort_by_volume(self, boxes: Boxes) -> Boxes:
         """Return the boxes largest first: by infinite ends, then by finite volume (6.1)."""

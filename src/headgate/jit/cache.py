@@ -14,18 +14,29 @@ import re
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from functools import cache
+from contextlib import ExitStack, suppress
+from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import numba
 from numba import njit
+from numba.core import caching
+from numba.core.compiler_lock import global_compiler_lock
+
+from headgate.portable import lock_descriptor
 
 DIRECTORY_PREFIX = "kernels-"
+LOCK_FILE = ".compiling"
 MAX_UNUSED_SECONDS = 30 * 24 * 3600
+MAX_WAIT_SECONDS = 120  # for another process that compiles
+POLL_SECONDS = 0.05
+
+_compiling: set[Path] = set()  # the packages whose kernels this process compiles now
 
 _numba_config: Any = numba.config
+_FunctionCache: Any = caching.FunctionCache
 
 _KERNEL = re.compile(rb"^@(?:inlined_)?kernel\b", re.MULTILINE)
 _IMPORT = re.compile(rb"^from ([\w.]+) import (\([^)]*\)|.*)", re.MULTILINE)
@@ -39,9 +50,57 @@ def kernel(function: Callable[..., Any]) -> Any:
     before = _numba_config.CACHE_DIR  # Numba reads it when a function is declared
     _numba_config.CACHE_DIR = str(directory)
     try:
-        return njit(nogil=True, cache=True)(function)
+        compiled: Any = njit(nogil=True, cache=True)(function)
+        if not _numba_config.DISABLE_JIT:
+            compiled._cache = _ForgivingCache(function)
+            compiled.compile = partial(_compile_in_turn, directory, compiled.compile)
+        return compiled
     finally:
         _numba_config.CACHE_DIR = before
+
+
+class _ForgivingCache(_FunctionCache):  # type: ignore[misc]
+    """A kernel's cache that forgets what it cannot read, so that the kernel is compiled again.
+
+    An index of Numba's pickles the types of arguments by the names of their modules: it cannot be
+    read after one of these has moved, nor if the file is damaged.
+    """
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the compiled kernel for a signature; None if there is none that can be read."""
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception as error:
+            name = self._py_func.__qualname__
+            logging.getLogger("headgate").warning(
+                "compiling the kernel %s again: its cached form cannot be read (%s)", name, error
+            )
+            self.flush()
+            return None
+
+
+def _compile_in_turn(directory: Path, compile_kernel: Callable[[Any], Any], signature: Any) -> Any:
+    """Compile a kernel while no other process compiles one of the same package.
+
+    Workers that start together need the same kernels: one of them compiles, and the others then
+    load what it has cached. They wait for a limited time only, and compile for themselves after it.
+    """
+    # Numba's own lock, so that there is no second one to be taken in another order
+    with global_compiler_lock, ExitStack() as stack:
+        # a kernel that calls others compiles them meanwhile, and has the file already
+        if directory not in _compiling:
+            _compiling.add(directory)
+            stack.callback(_compiling.discard, directory)
+            with suppress(OSError):  # a file system without locks
+                file = stack.enter_context((directory / LOCK_FILE).open("a"))
+                _wait_for_lock(file.fileno())
+        return compile_kernel(signature)
+
+
+def _wait_for_lock(descriptor: int) -> None:
+    deadline = time.monotonic() + MAX_WAIT_SECONDS
+    while not lock_descriptor(descriptor, wait=False) and time.monotonic() < deadline:
+        time.sleep(POLL_SECONDS)
 
 
 def inlined_kernel(function: Callable[..., Any]) -> Any:

@@ -49,7 +49,7 @@ class AutoIndex:
         self._ids: list[str] = []  # by position
         self._columns: set[str] = set()  # that queries in bitmaps mention, or mentioned
         self._bitmaps: AscIndex | None = None  # while this is the index
-        self._is_keyed = False
+        self.is_keyed = False  # for good, once there are too many or too varied queries
         self._lock = RLock()  # held while any of these changes
 
     @classmethod
@@ -84,7 +84,7 @@ class AutoIndex:
 
     def _remember(self, query: Query, position: int) -> int:
         """Note a query that the index took, and change the index if there are enough now."""
-        if not self._is_keyed:
+        if not self.is_keyed:
             self._queries[query.id] = position, query
             self._ids.append(query.id)
             if self._bitmaps is None and len(self._queries) >= MIN_INDEXED_QUERIES:
@@ -126,7 +126,7 @@ class AutoIndex:
         from headgate.matching.keyed.index import KeyedIndex
 
         keyed = KeyedIndex.take_over(self.stream, self._ids, self._queries_by_position())
-        self._bitmaps, self._queries, self._ids, self._is_keyed = None, {}, [], True
+        self._bitmaps, self._queries, self._ids, self.is_keyed = None, {}, [], True
         count = MIN_INDEXED_QUERIES
         self._use(keyed, f"there were at least {count} queries, too many or too varied for bitmaps")
 

@@ -1,20 +1,26 @@
-"""What all indexes have in common: the queries they hold, their positions, and reading events."""
+"""What all indexes have in common: their queries and positions, and how they take events."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Container, Iterable, Iterator, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+
+import numpy as np
 
 from headgate.errors import QuerySetError
 from headgate.events import EventBatch, batch_from_rows
 from headgate.matching.matches import Matches, concatenate_matches
+from headgate.matching.protocol import Index
 from headgate.queries import Query
 from headgate.schema import Schema, Stream
 
 if TYPE_CHECKING:
     from headgate.snapshot.arrays import EncodedQueries
+
+NO_MATCHES = Matches(np.zeros(1, np.int64), np.zeros(0, np.int64), ())
 
 Options = TypeVar("Options")
 
@@ -59,6 +65,7 @@ class BaseIndex(ABC):
         with self._lock:
             check_insert(query, self.stream, self._positions)
             position = len(self._ids)
+            # placed first: if that fails, no position was given out
             self._add(query, position)
             self._ids.append(query.id)
             self._positions[query.id] = position
@@ -72,6 +79,7 @@ class BaseIndex(ABC):
 
     def update(self, query: Query) -> int:
         with self._lock:
+            # all that can refuse the query comes first, so that the old one then stays
             self._position_of(query.id)
             check_insert(query, self.stream, ())
             self._check(query)
@@ -120,6 +128,7 @@ class ConfigurableIndex(BaseIndex, Generic[Options]):
         """Return an index over filters on the stream."""
         from headgate.jit import warn_before_compiling
 
+        # the package of the subclass, whose kernels it runs
         warn_before_compiling(cls.__module__.rpartition(".")[0])
         index = cls(stream, options)
         for query in queries:
@@ -137,12 +146,34 @@ class ConfigurableIndex(BaseIndex, Generic[Options]):
         return cls.build(stream, decode_queries(encoded, Schema((stream,))), options)
 
 
-def check_insert(query: Query, stream: Stream, held: Container[str]) -> None:
+def check_insert(query: Query, stream: Stream, taken_ids: Container[str]) -> None:
     """Raise unless the query is a filter on the stream, under an id that is not held."""
-    if query.id in held:
+    if query.id in taken_ids:
         raise QuerySetError(f"the index already holds a query `{query.id}`")
     if query.kind != "filter" or query.stream_name != stream.name:
         raise QuerySetError(
             f"`{query.id}` is a {query.kind} on {query.stream_name}; "
             f"this index holds filters on {stream.name}"
         )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chunk:
+    """Some matches; the first chunk of a batch also counts blank lines and undeclared names."""
+
+    matches: Matches
+    blank: int
+    unknown: Mapping[str, int]
+
+
+def match_batches(index: Index, batches: Iterable[EventBatch]) -> Iterator[Chunk]:
+    """Return the matches of one batch after the other, in chunks of bounded size."""
+    for batch in batches:
+        blank, unknown = batch.blank, batch.unknown
+        for matches in index.match_chunks(batch):
+            yield Chunk(matches, blank, unknown)
+            # told once, so that the counts of all chunks can be added up
+            blank, unknown = 0, {}
+        # blank lines and no event: the batch had no chunk
+        if blank:
+            yield Chunk(NO_MATCHES, blank, unknown)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headgate.errors import UsageError, did_you_mean
-from headgate.matching.auto import MIN_INDEXED_QUERIES, AutoIndex
+from headgate.matching.auto import MAX_BITMAP_QUERIES, AutoIndex
 from headgate.matching.matches import Numbers
 from headgate.matching.protocol import Index
 from headgate.matching.scan import ScanIndex
@@ -96,22 +96,30 @@ def build_index_from_snapshot(
 ) -> SnapshotIndex:
     """Build the index of `build_index` from a snapshot, where possible from its arrays.
 
-    A keyed index needs no object for any query, and keeps the base that versions of a set share. So
-    "auto" takes it as soon as there are too many queries for a scan: bitmaps, which a set in memory
-    may get, would need all objects, and again for every version.
+    The kind is the one that the same queries get in memory. A keyed index is built from the arrays:
+    it needs no object for any query, and keeps the base that versions of a set share.
     """
     _check_usage(kind, threads, options)
     chosen = snapshot.schema.stream(stream)
-    if kind == "keyed" or (kind == "auto" and len(snapshot) >= MIN_INDEXED_QUERIES):
-        from headgate.matching.keyed.from_snapshot import build_from_snapshot
-
-        keyed = build_from_snapshot(snapshot, chosen)
-        index = _use_threads(keyed, threads)
-        return SnapshotIndex(index, frozenset(keyed.columns), keyed.queries_at)
-    filters = snapshot.query_set().filters(chosen.name)
-    index = _use_threads(_build(chosen, filters, kind, options), threads)
+    # "auto" puts only so many filters into bitmaps: more become keyed, and need not be decoded
+    too_many = len(snapshot.find_filters(chosen)) > MAX_BITMAP_QUERIES
+    if kind == "keyed" or (kind == "auto" and too_many):
+        return _build_keyed(snapshot, chosen, threads)
+    filters = snapshot.filters(chosen)
+    index = _build(chosen, filters, kind, options)
+    if isinstance(index, AutoIndex) and index.is_keyed:
+        return _build_keyed(snapshot, chosen, threads)
     names = frozenset(column.name for query in filters for column in collect_columns(query.where))
-    return SnapshotIndex(index, names, lambda positions: [filters[p] for p in positions.tolist()])
+    return SnapshotIndex(
+        _use_threads(index, threads), names, lambda numbers: [filters[n] for n in numbers.tolist()]
+    )
+
+
+def _build_keyed(snapshot: Snapshot, stream: Stream, threads: int | None) -> SnapshotIndex:
+    from headgate.matching.keyed.index import build_from_snapshot
+
+    keyed = build_from_snapshot(snapshot, stream)
+    return SnapshotIndex(_use_threads(keyed, threads), frozenset(keyed.columns), keyed.queries_at)
 
 
 def get_index_class(kind: str) -> type[Index]:

@@ -99,6 +99,7 @@ class Matches:
 
 def concatenate_matches(chunks: Sequence[Matches], known_ids: Sequence[str]) -> Matches:
     """Return consecutive chunks as one."""
+    # offsets of a chunk begin at 0, so all are summed up anew from the counts
     counts = [np.diff(chunk.offsets) for chunk in chunks]
     offsets = np.concatenate([np.zeros(1, np.int64), *counts]).cumsum().astype(np.int64)
     positions = [np.empty(0, np.int64), *(chunk.positions for chunk in chunks)]
@@ -120,6 +121,7 @@ class RowMatches:
     @classmethod
     def from_pairs(cls, row: int, count: int, rows: Numbers, positions: Numbers) -> RowMatches:
         """Return the matches of `count` rows, given as pairs of a row, from 0, and a position."""
+        # stable, so that the positions of a row stay in the order in which they came
         order = np.argsort(rows, kind="stable")
         offsets = np.zeros(count + 1, np.int64)
         np.cumsum(np.bincount(rows, minlength=count), out=offsets[1:])
@@ -133,14 +135,16 @@ class RowMatches:
     def below(self, limit: int) -> RowMatches:
         """Return the matches with positions below a limit: without queries that came meanwhile."""
         is_below = self.positions < limit
-        kept = np.concatenate(([0], np.cumsum(is_below)))
-        return replace(self, offsets=kept[self.offsets], positions=self.positions[is_below])
+        # by place in `positions`: how many before it are below the limit
+        kept_before = np.concatenate(([0], np.cumsum(is_below)))
+        return replace(self, offsets=kept_before[self.offsets], positions=self.positions[is_below])
 
 
 def to_events(
     batch: EventBatch, pieces: Iterable[RowMatches], ids: Sequence[str]
 ) -> Iterator[Matches]:
     """Return the matches of consecutive rows as those of events, with errors for the unreadable."""
+    # Events of a batch have consecutive numbers, of which rows and errors have one each.
     errors = sorted((letter.event, letter.reason) for letter in batch.dead)
     numbers = batch.events  # the event of each row
     total = len(numbers) + len(errors)
@@ -151,13 +155,16 @@ def to_events(
         end = last if piece.end == len(numbers) else int(numbers[piece.end])
         counts = np.zeros(end - first + 1, np.int64)
         counts[numbers[piece.row : piece.end] - first + 1] = np.diff(piece.offsets)
-        yield Matches(np.cumsum(counts), piece.positions, ids, _between(errors, first, end), first)
+        yield Matches(
+            np.cumsum(counts), piece.positions, ids, _select_errors(errors, first, end), first
+        )
         first = end
+    # unreadable events behind the last row, or a batch without any row
     if first < last:
         nothing = np.empty(0, np.int64)
         offsets = np.zeros(last - first + 1, np.int64)
-        yield Matches(offsets, nothing, ids, _between(errors, first, last), first)
+        yield Matches(offsets, nothing, ids, _select_errors(errors, first, last), first)
 
 
-def _between(errors: list[tuple[int, str]], first: int, end: int) -> dict[int, str]:
+def _select_errors(errors: list[tuple[int, str]], first: int, end: int) -> dict[int, str]:
     return dict(errors[bisect_left(errors, (first, "")) : bisect_left(errors, (end, ""))])

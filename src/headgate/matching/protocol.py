@@ -66,7 +66,7 @@ class Index(Protocol):
     >>> index.match([{"symbol": "AAPL", "side": "buy", "qty": 5000}, {"symbol": "MSFT"}])[0]
     ['big_buys', 'no_venue', 'maybe_large']
     >>> index.locate("big_buys").how
-    'looked at for every event'
+    'evaluated for every event'
     >>> index.remove("big_buys")
     >>> "big_buys" in index.match([{"symbol": "AAPL", "side": "buy", "qty": 5000}])[0]
     False

@@ -1,8 +1,10 @@
 """The reference index: every query on every event, one array at a time.
 
-Each distinct atom is _evaluate once per block of events, and AND, OR, NOT combine arrays of truth
+Each distinct atom is evaluated once per block of events, and AND, OR, NOT combine arrays of truth
 values. It is the oracle for every other index, so it is written straight from the definition of
 three-valued logic; and it is a fair baseline, because all the work is in NumPy.
+
+`ScanFallback` is a scan inside another index, for queries whose OR has too many parts for that one.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from headgate.errors import ExpansionTooLarge
 from headgate.events import EventBatch
 from headgate.events.columns import CodedColumn, Mask, encode_column
 from headgate.matching.base import BaseIndex
@@ -37,8 +40,9 @@ from headgate.predicate import (
     Matches as TextMatches,
 )
 from headgate.predicate.comparison import OPERATOR_TESTS, compare_values, zone_of
+from headgate.predicate.normal_form import Conjunction, to_conjunctions
 from headgate.queries import Query
-from headgate.schema import DecimalType, Integer, Stream, Type
+from headgate.schema import DecimalType, Integer, Stream
 
 MAX_CACHED_BYTES = 64 << 20
 MIN_BLOCK_ROWS, MAX_BLOCK_ROWS = 256, 32_768
@@ -71,6 +75,7 @@ class ScanIndex(BaseIndex):
     def _add(self, query: Query, position: int) -> None:
         where = intern_atoms(query.where, self._atoms)
         self._wheres[query.id] = position, where
+        # atoms are counted by identity, which is cheaper than to hash their values
         self._uses.update(map(id, iter_atoms(where)))
         self._columns.update(column.name for column in collect_columns(where))
 
@@ -83,18 +88,22 @@ class ScanIndex(BaseIndex):
     def match_chunks(self, events: Any) -> Iterator[Matches]:
         # what is held now: queries may come and go while the matches are consumed
         with self._lock:
-            used = [one.name for one in self.stream if self._columns[one.name] > 0]
+            used = [
+                attribute.name for attribute in self.stream if self._columns[attribute.name] > 0
+            ]
             live = list(self._wheres.values())
             shared = {atom for atom, uses in self._uses.items() if uses > 1}
         batch = self._read(events, used)
-        coded = {name: _encode_column(batch, name, self.stream[name].type) for name in used}
+        coded = {
+            name: encode_column(batch.table.column(name), self.stream[name].type) for name in used
+        }
         yield from to_events(
             batch, _match_blocks(live, shared, coded, len(batch.events)), self._ids
         )
 
     def locate(self, query_id: str) -> Placement:
         self._position_of(query_id)
-        return Placement("scan", "looked at for every event")
+        return Placement("scan", "evaluated for every event")
 
     def describe(self) -> dict[str, Any]:
         return {
@@ -130,10 +139,6 @@ def _match_blocks(
             np.concatenate([np.empty(0, np.int64), *matching_rows]),
             np.repeat(positions, [len(rows) for rows in matching_rows]),
         )
-
-
-def _encode_column(batch: EventBatch, name: str, type_: Type) -> CodedColumn:
-    return encode_column(batch.table.column(name), type_)
 
 
 def intern_atoms(predicate: Predicate, known: dict[Atom, Atom]) -> Predicate:
@@ -234,15 +239,18 @@ class Evaluation:
             )
         column = self.columns[atom.column.name]
         if isinstance(atom, IsNull):
+            # IS NULL is never NULL itself, so there is nothing to mask
             null = np.full(self.rows, False) if column.valid is None else ~column.valid
             return ~null if atom.negated else null
         inside = (
-            column.test_membership(atom.values) if isinstance(atom, Within) else _text(atom, column)
+            column.test_membership(atom.values)
+            if isinstance(atom, Within)
+            else _match_texts(atom, column)
         )
         return inside if column.valid is None else inside & column.valid
 
 
-def _text(atom: TextMatches, column: CodedColumn) -> Mask:
+def _match_texts(atom: TextMatches, column: CodedColumn) -> Mask:
     """Try a pattern once on each distinct text of the batch."""
     # answers by code; a NULL row has a code too, and the caller masks it
     distinct = np.unique(column.codes)
@@ -256,9 +264,10 @@ def _text(atom: TextMatches, column: CodedColumn) -> Mask:
 def compare_columns(atom: Compare, left: CodedColumn, right: CodedColumn) -> Mask:
     """Compare two columns, by their codes if these have one order, else value by value."""
     holds: Any = OPERATOR_TESTS[atom.operator]
-    if _same_codes(left, right):
+    if _have_common_order(left, right):
         result: Mask = holds(left.codes, right.codes)
     else:
+        # codes without a common order: values are compared by the definition, row by row
         zone = zone_of(left.type, right.type)
         result = np.fromiter(
             (
@@ -268,20 +277,75 @@ def compare_columns(atom: Compare, left: CodedColumn, right: CodedColumn) -> Mas
             dtype=np.bool_,
             count=len(left.codes),
         )
+    # the code of a NULL is arbitrary, so what was compared there does not count
     for column in (left, right):
         if column.valid is not None:
             result = result & column.valid
     return result
 
 
-def _same_codes(left: CodedColumn, right: CodedColumn) -> bool:
+def _have_common_order(left: CodedColumn, right: CodedColumn) -> bool:
     """Return whether the codes of both columns have one order."""
     if left.ranked is not None or right.ranked is not None:
         return False
-    whole = isinstance(left.type, Integer) and isinstance(right.type, Integer)
-    scaled = isinstance(left.type, DecimalType) and isinstance(right.type, DecimalType)
-    if scaled:
-        assert isinstance(left.type, DecimalType)
-        assert isinstance(right.type, DecimalType)
+    if isinstance(left.type, DecimalType) and isinstance(right.type, DecimalType):
+        # the codes are unscaled integers
         return left.type.scale == right.type.scale
+    whole = isinstance(left.type, Integer) and isinstance(right.type, Integer)
     return whole or type(left.type) is type(right.type)
+
+
+class ScanFallback:
+    """A scan whose queries have the positions of another index."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._scan = ScanIndex(stream)
+        self._positions: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._positions)
+
+    def __contains__(self, query_id: str) -> bool:
+        return query_id in self._positions
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._positions)
+
+    def insert(self, query: Query, position: int) -> None:
+        self._positions[query.id] = position
+        self._scan.insert(query)
+
+    def remove(self, query_id: str) -> None:
+        del self._positions[query_id]
+        self._scan.remove(query_id)
+
+    def add_matches(
+        self, pieces: Iterator[RowMatches], batch: EventBatch, limit: int
+    ) -> Iterator[RowMatches]:
+        """Return the matches of the other index, with those of the scan that are below a limit."""
+        return (self._merge(piece, batch, limit) for piece in pieces) if len(self) else pieces
+
+    def _merge(self, piece: RowMatches, batch: EventBatch, limit: int) -> RowMatches:
+        scanned = self._scan.match(batch.table.slice(piece.row, piece.end - piece.row))
+        # from the scan's own positions to those of the other index; −1 for a removed query
+        position_of = np.array(
+            [self._positions.get(query_id, -1) for query_id in scanned.known_ids], np.int64
+        )
+        positions = position_of[scanned.positions]
+        is_wanted = (positions >= 0) & (positions < limit)
+        rows = np.arange(len(scanned))
+        scanned_rows = np.repeat(rows, np.diff(scanned.offsets))
+        return RowMatches.from_pairs(
+            piece.row,
+            len(rows),
+            np.concatenate((np.repeat(rows, np.diff(piece.offsets)), scanned_rows[is_wanted])),
+            np.concatenate((piece.positions, positions[is_wanted])),
+        )
+
+
+def try_conjunctions(query: Query) -> tuple[Conjunction, ...] | None:
+    """Return the query as an OR of conjunctions; None if there are too many."""
+    try:
+        return to_conjunctions(query.where)
+    except ExpansionTooLarge:
+        return None

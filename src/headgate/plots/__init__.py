@@ -1,7 +1,7 @@
 """Every figure that Headgate draws, behind the extra `[plot]`.
 
 - `network.plot_plan`: a network and its shared streams (`headgate share plan --plot`).
-- `memory.plot.plot_comparisons`: the comparisons of a join or an aggregate, and which of them make
+- `memory.plot_comparisons`: the comparisons of a join or an aggregate, and which of them make
   its memory unbounded (`headgate check --plot`).
 - `relaxation.plot_relaxation`: two conditions, and how one is relaxed until it holds the other
   (`headgate relax --plot`).

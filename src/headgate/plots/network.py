@@ -211,17 +211,17 @@ class _LanePath:
     length: float
 
     @staticmethod
-    def of(one: Point, other: Point, lane: Lane) -> _LanePath:
-        length = math.dist(one, other) or 1.0
-        x, y = (other[0] - one[0]) / length, (other[1] - one[1]) / length
+    def of(first_end: Point, second_end: Point, lane: Lane) -> _LanePath:
+        length = math.dist(first_end, second_end) or 1.0
+        x, y = (second_end[0] - first_end[0]) / length, (second_end[1] - first_end[1]) / length
         # The offset is to the left of the link, whichever way the stream flows.
-        first, sign = (one, 1) if lane.is_forward else (other, -1)
+        first, sign = (first_end, 1) if lane.is_forward else (second_end, -1)
         aside = lane.offset / POINTS_PER_INCH
         return _LanePath((first[0] - y * aside, first[1] + x * aside), (sign * x, sign * y), length)
 
-    def point(self, way: float) -> Point:
+    def point(self, distance: float) -> Point:
         """Return the point that is so many inches from the start."""
-        return self.start[0] + way * self.along[0], self.start[1] + way * self.along[1]
+        return self.start[0] + distance * self.along[0], self.start[1] + distance * self.along[1]
 
     @property
     def angle(self) -> float:

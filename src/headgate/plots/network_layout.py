@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -120,15 +120,9 @@ def _majorize_stress(positions: Numbers, distances: Numbers) -> Numbers:
     )
     inverse = np.linalg.pinv(np.diag(weights.sum(axis=1)) - weights)
     before = np.inf
-    for _ in range(
-        max(
-            MIN_SWEEPS,
-            MAX_SWEEPS
-            * MAX_RESTARTED_PEERS
-            * MAX_RESTARTED_PEERS
-            // max(size, MAX_RESTARTED_PEERS) ** 2,
-        )
-    ):
+    # A sweep takes time with the square of the peers, so large networks get fewer of them.
+    sweeps = MAX_SWEEPS * MAX_RESTARTED_PEERS**2 // max(size, MAX_RESTARTED_PEERS) ** 2
+    for _ in range(max(MIN_SWEEPS, sweeps)):
         apart = _measure_distances(positions)
         # Stress never rises from sweep to sweep; stop where it hardly falls.
         stress = float((weights * (apart - distances) ** 2).sum())
@@ -200,7 +194,7 @@ def choose_colours(streams: Sequence[SharedStream]) -> Mapping[int, str]:
     near: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for stream in others[len(STRONG_COLOURS) :]:
         used = sum((near[node] for node in stream.nodes), Counter[str]())
-        colour = min(FAINT_COLOURS, key=lambda one: used[one])
+        colour = min(FAINT_COLOURS, key=lambda faint: used[faint])
         chosen[stream.number] = colour
         for node in stream.nodes:
             near[node][colour] += 1
@@ -249,14 +243,14 @@ def _merge_small_lanes(lanes: list[Lane], most: float, widest: float) -> list[La
     if len(lanes) <= MAX_LANES:
         return lanes
     # Two lanes are left for the merged streams, one for each direction.
-    kept = sorted(lanes, key=lambda lane: -lane.bytes)[: MAX_LANES - 2]
-    rest = [lane for lane in lanes if lane not in kept]
+    shown = sorted(lanes, key=lambda lane: -lane.bytes)[: MAX_LANES - 2]
+    merged = [lane for lane in lanes if lane not in shown]
     for is_forward in (True, False):
-        size = sum(lane.bytes for lane in rest if lane.is_forward is is_forward)
-        if any(lane.is_forward is is_forward for lane in rest):
+        size = sum(lane.bytes for lane in merged if lane.is_forward is is_forward)
+        if any(lane.is_forward is is_forward for lane in merged):
             width = compute_width(size, most, widest)
-            kept.append(Lane(None, is_forward, False, size, OTHERS_COLOUR, width, 0.0))
-    return kept
+            shown.append(Lane(None, is_forward, False, size, OTHERS_COLOUR, width, 0.0))
+    return shown
 
 
 def _arrange_lanes(lanes: list[Lane]) -> Iterator[Lane]:
@@ -265,22 +259,14 @@ def _arrange_lanes(lanes: list[Lane]) -> Iterator[Lane]:
     Two streams that go together over more than one link keep their sides.
     """
     # `at` is the right edge of the next lane, in points from the middle of the link.
-    ordered = sorted(lanes, key=_lane_order)
+    ordered = sorted(lanes, key=_make_lane_key)
     at = -(sum(lane.width for lane in lanes) + GAP * (len(lanes) - 1)) / 2
     for lane in ordered:
-        yield Lane(
-            lane.stream,
-            lane.is_forward,
-            lane.is_first,
-            lane.bytes,
-            lane.colour,
-            lane.width,
-            at + lane.width / 2,
-        )
+        yield replace(lane, offset=at + lane.width / 2)
         at += lane.width + GAP
 
 
-def _lane_order(lane: Lane) -> tuple[bool, float]:
+def _make_lane_key(lane: Lane) -> tuple[bool, float]:
     """Order lanes from right to left along the stream: by number, merged ones last."""
     number = math.inf if lane.stream is None else lane.stream.number
     return lane.is_forward, number if lane.is_forward else -number

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headgate.errors import UsageError
-from headgate.implication.exact.leftover import find_uncovered
+from headgate.implication.exact import find_uncovered
 from headgate.implication.pair import PredicatePair
 from headgate.implication.paper.stream_predicate import StreamPredicate, subtract_box
 from headgate.implication.parts import ComparisonCounter, Part, Side, to_parts
@@ -78,13 +78,13 @@ def plot_relaxation(relaxation: Relaxation, path: Path) -> None:
     figure = Figure(figsize=(8, 6), dpi=150, layout="constrained")
     drawing = _Drawing(figure.add_subplot(), *map(_Axis.of, dimensions, sides))
     for name, parts in drawn.items():
-        drawing.boxes(name, parts, layers[name][1])
-    drawing.finish(_title(relaxation))
+        drawing.draw_boxes(name, parts, layers[name][1])
+    drawing.finish(_write_title(relaxation))
     figure.legend(loc="outside lower center", ncols=3, frameon=False)
     save_figure(figure, path)
 
 
-def _title(relaxation: Relaxation) -> str:
+def _write_title(relaxation: Relaxation) -> str:
     words = {Answer.YES: "covered", Answer.NO: relaxation.reason or "not covered"}
     verdict = words.get(relaxation.covered, "unknown")
     exact = (
@@ -138,7 +138,7 @@ class _Axis:
             return bottom, bottom + self.margin
         return max(bottom, float(self.starts[low])), min(top, float(self.stops[high - 1]))
 
-    def ticks(self) -> tuple[list[float], list[str]]:
+    def list_ticks(self) -> tuple[list[float], list[str]]:
         """Return cuts, each with the value that stands there, and NULL in its margin."""
         starts = self.starts[self.dimension.nullable :]
         cuts = [
@@ -182,7 +182,7 @@ class _Drawing:
     horizontal: _Axis
     vertical: _Axis
 
-    def boxes(self, label: str, parts: Iterable[Part], style: Style) -> None:
+    def draw_boxes(self, label: str, parts: Iterable[Part], style: Style) -> None:
         """Draw parts alike; the first is named in the legend."""
         from matplotlib.patches import Rectangle
 
@@ -197,10 +197,10 @@ class _Drawing:
         axes.set_title(title, loc="left", fontsize=11, fontweight="bold")
         axes.set_xlim(*self.horizontal.limits)
         axes.set_ylim(*self.vertical.limits)
-        places, names = self.horizontal.ticks()
+        places, names = self.horizontal.list_ticks()
         slant = 45 if max(map(len, names), default=0) > MAX_FLAT_LABEL else 0
         axes.set_xticks(places, names, fontsize=8, rotation=slant)
-        axes.set_yticks(*self.vertical.ticks(), fontsize=8)
+        axes.set_yticks(*self.vertical.list_ticks(), fontsize=8)
         axes.set_xlabel(self.horizontal.dimension.column.name)
         axes.set_ylabel(self.vertical.dimension.column.name)
         for side in ("top", "right"):
@@ -213,25 +213,25 @@ def split_query(pair: PredicatePair, most: int) -> list[Part]:
     Past `most` parts the division stops, so that some parts may be only partly held.
     """
     stream = StreamPredicate(pair.space, pair.stream_boxes, None)
-    # `held` lies inside boxes of the stream, `pending` in none of those so far.
-    held: list[Part] = []
+    # `covered` lies inside boxes of the stream, `pending` in none of those so far.
+    covered: list[Part] = []
     pending = to_parts(pair.query_boxes)
     for at in range(len(stream)):
         number = stream.number_at(at)
-        rest: list[Part] = []
+        uncovered: list[Part] = []
         for part in pending:
             pieces = subtract_box(stream, number, part, ComparisonCounter())
-            rest += pieces
+            uncovered += pieces
             # Something was cut off: what the part has in common with the box.
             if pieces != [part]:
-                held.append(_common(part, stream.parts[number]))
-        pending = rest
-        if len(held) + len(pending) > most:
+                covered.append(_intersect(part, stream.parts[number]))
+        pending = uncovered
+        if len(covered) + len(pending) > most:
             break
-    return held + pending
+    return covered + pending
 
 
-def _common(part: Part, box: Part) -> Part:
+def _intersect(part: Part, box: Part) -> Part:
     return tuple(
         (max(low, first), min(high, end))
         for (low, high), (first, end) in zip(part, box, strict=True)

@@ -17,6 +17,7 @@ from headgate.schema import Type, ValueSet
 Operator = Literal["<", "<=", "=", "<>", ">=", ">"]
 PatternKind = Literal["LIKE", "ILIKE", "RLIKE"]
 
+# NOT (a < b) is a >= b.
 OPPOSITE: dict[Operator, Operator] = {
     "<": ">=",
     "<=": ">",
@@ -25,6 +26,7 @@ OPPOSITE: dict[Operator, Operator] = {
     ">=": "<",
     ">": "<=",
 }
+# a < b is b > a.
 MIRROR: dict[Operator, Operator] = {
     "<": ">",
     "<=": ">=",

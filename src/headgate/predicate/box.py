@@ -54,7 +54,7 @@ class Box:
             return None
         sides = dict(self.sides)
         for column, side in other.sides.items():
-            common = _common(sides.get(column), side)
+            common = _intersect_sides(sides.get(column), side)
             if common is None:
                 return None
             sides[column] = common
@@ -75,20 +75,20 @@ class Box:
         One dimension after the other, the parts of this box that stick out are cut off; what is
         left in the end lies inside `other`.
         """
-        rest = dict(self.sides)
+        remaining = dict(self.sides)
         if self.is_empty:
             return
         if not self.overlaps(other):
             yield self
             return
-        # `rest` is what still may lie inside `other`; it shrinks with every dimension.
+        # `remaining` is what still may lie inside `other`; it shrinks with every dimension.
         for column, side in other.sides.items():
-            mine = rest.get(column)
-            for outside in _outside(mine, side):
-                yield Box({**rest, column: outside})
-            common = _common(mine, side)
+            own_side = remaining.get(column)
+            for outside in _iter_outside(own_side, side):
+                yield Box({**remaining, column: outside})
+            common = _intersect_sides(own_side, side)
             assert common is not None
-            rest[column] = common
+            remaining[column] = common
 
     def volume(self) -> Volume:
         """Return the number of infinite ends, and the product of the finite sides.
@@ -106,6 +106,7 @@ class Box:
         """Return whether the row with these ordinals is in the box; None or missing is NULL."""
         for column, side in self.sides.items():
             ordinal: Ordinal | None = ordinals.get(column)
+            # A side NULL and a value NULL belong together; one without the other is outside.
             if isinstance(side, Null) or ordinal is None:
                 if isinstance(side, Interval) or ordinal is not None:
                     return False
@@ -114,32 +115,35 @@ class Box:
         return True
 
 
-def _common(left: Side | None, right: Side) -> Side | None:
+def _intersect_sides(left: Side | None, right: Side) -> Side | None:
     if left is None:
         return right
     if isinstance(left, Null) or isinstance(right, Null):
         return left if left is right else None
-    both = left.intersection(right)
-    return None if both.is_empty else both
+    common = left.intersection(right)
+    return None if common.is_empty else common
 
 
 def _covers(outer: Side, inner: Side | None) -> bool:
+    # NULL covers NULL only. A side that is missing may be NULL, which no interval covers.
     if isinstance(outer, Null) or inner is None or isinstance(inner, Null):
         return outer is inner
     return outer.covers(inner)
 
 
-def _outside(mine: Side | None, side: Side) -> Iterator[Side]:
-    """Yield the parts of `mine` (None: everything and NULL) outside `side`, disjoint."""
-    if mine is None:
+def _iter_outside(own_side: Side | None, other_side: Side) -> Iterator[Side]:
+    """Yield the disjoint parts of a side outside another one; no side is every value and NULL."""
+    if own_side is None:
         # No side is every value and NULL: one of the two is outside, the other is looked at below.
-        yield WHOLE if isinstance(side, Null) else NULL
-        mine = side if isinstance(side, Null) else WHOLE
-    if isinstance(mine, Null) or isinstance(side, Null):
+        yield WHOLE if isinstance(other_side, Null) else NULL
+        own_side = other_side if isinstance(other_side, Null) else WHOLE
+    if isinstance(own_side, Null) or isinstance(other_side, Null):
         return
-    for outer in (Interval(None, side.low), Interval(side.high, None)):
+    # What lies below the other side and what lies above it. With an infinite end, the interval
+    # beyond that end would be the whole line; it is left out.
+    for outer in (Interval(None, other_side.low), Interval(other_side.high, None)):
         if outer != WHOLE:
-            part = mine.intersection(outer)
+            part = own_side.intersection(outer)
             if not part.is_empty:
                 yield part
 

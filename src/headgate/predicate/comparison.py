@@ -25,7 +25,7 @@ from headgate.schema import (
     successor,
 )
 
-Constant = Value | Fraction
+ConstantValue = Value | Fraction
 
 
 def are_comparable(left: Type, right: Type) -> bool:
@@ -33,7 +33,7 @@ def are_comparable(left: Type, right: Type) -> bool:
     return left.family == right.family
 
 
-def values_where(type_: Type, op: Operator, constant: Constant) -> ValueSet:
+def values_where(type_: Type, op: Operator, constant: ConstantValue) -> ValueSet:
     """Return the values v of a type for which `v op constant` is TRUE.
 
     >>> from decimal import Decimal
@@ -48,9 +48,10 @@ def values_where(type_: Type, op: Operator, constant: Constant) -> ValueSet:
     return ValueSet.of(interval_where(type_, op, constant))
 
 
-def interval_where(type_: Type, op: Operator, constant: Constant) -> Interval:
+def interval_where(type_: Type, op: Operator, constant: ConstantValue) -> Interval:
     """Return the same as one interval, which every operator but `<>` gives."""
     low, above = type_.place(constant)
+    # The values that equal the constant: none where it lies between two values of the type.
     if op == "=":
         return Interval(low, above).clip(type_)
     # A constant between two values has low == above, so every operator takes the same cut.
@@ -59,7 +60,7 @@ def interval_where(type_: Type, op: Operator, constant: Constant) -> Interval:
     return (Interval(None, cut) if below else Interval(cut, None)).clip(type_)
 
 
-def ordinals_equal(type_: Type, constant: Constant) -> Iterator[Ordinal]:
+def ordinals_equal(type_: Type, constant: ConstantValue) -> Iterator[Ordinal]:
     """Yield the ordinals of the values that equal the constant: seldom more than one.
 
     >>> from decimal import Decimal

@@ -41,6 +41,7 @@ def evaluate_atom(atom: Atom, row: Row) -> bool | None:
         return atom.value
     if isinstance(atom, Compare):
         left, right = row.get(atom.left.key), row.get(atom.right.key)
+        # A comparison with NULL is NULL.
         if left is None or right is None:
             return None
         zone = zone_of(atom.left.type, atom.right.type)

@@ -50,10 +50,11 @@ def _accept(predicate: Predicate, accepted: Accepted) -> Predicate:
     if isinstance(predicate, Truth):
         return _accept_test(predicate, accepted)
     if isinstance(predicate, And):
-        return _accept_parts(predicate.parts, accepted, weakest=False)
+        return _accept_parts(predicate.parts, accepted, decisive=False)
     if isinstance(predicate, Or):
-        return _accept_parts(predicate.parts, accepted, weakest=True)
+        return _accept_parts(predicate.parts, accepted, decisive=True)
     assert isinstance(predicate, Atom)
+    # An atom has one truth value at a time: accept those in question one by one.
     truths = [truth for truth in (True, False, None) if truth in accepted]
     return disjunction(_atom_with(predicate, truth) for truth in truths)
 
@@ -68,22 +69,21 @@ def _accept_test(test: Truth, accepted: Accepted) -> Predicate:
     return _accept(test.part, inner)
 
 
-def _accept_parts(parts: tuple[Predicate, ...], accepted: Accepted, *, weakest: bool) -> Predicate:
-    """Accept for an AND, which FALSE decides, or for its mirror OR (`weakest`)."""
-    winner = weakest  # the value that decides alone: FALSE for AND, TRUE for OR
-    if accepted == frozenset({winner}):
-        return disjunction(_accept(part, accepted) for part in parts)
-    if accepted == frozenset({not winner}) or accepted == frozenset({not winner, None}):
-        return conjunction(_accept(part, accepted) for part in parts)
-    if accepted == frozenset({winner, None}):
-        return disjunction(_accept(part, accepted) for part in parts)
-    # NULL: no part decides alone, and at least one is NULL.
+def _accept_parts(parts: tuple[Predicate, ...], accepted: Accepted, *, decisive: bool) -> Predicate:
+    """Accept for an AND, for which one FALSE part is decisive, or for an OR, for which TRUE is."""
+    # NULL: no part is decisive, and at least one is NULL.
     if accepted == ONLY_NULL:
-        no_winner = conjunction(_accept(part, ALL_TRUTHS - {winner}) for part in parts)
+        none_decisive = conjunction(_accept(part, ALL_TRUTHS - {decisive}) for part in parts)
         some_null = disjunction(_accept(part, ONLY_NULL) for part in parts)
-        return conjunction((no_winner, some_null))
-    # What is left is {TRUE, FALSE}: either of them.
-    return disjunction(_accept_parts(parts, frozenset({t}), weakest=weakest) for t in accepted)
+        return conjunction((none_decisive, some_null))
+    # {TRUE, FALSE}: either of them.
+    if None not in accepted and len(accepted) == 2:
+        each = (_accept_parts(parts, frozenset({t}), decisive=decisive) for t in accepted)
+        return disjunction(each)
+    # One accepted part is enough where the decisive value is accepted, with NULL or without; where
+    # it is not accepted, no part may have it, so all parts must be accepted.
+    combine = disjunction if decisive in accepted else conjunction
+    return combine(_accept(part, accepted) for part in parts)
 
 
 def _atom_with(atom: Atom, truth: bool | None) -> Predicate:
@@ -94,7 +94,7 @@ def _atom_with(atom: Atom, truth: bool | None) -> Predicate:
         if isinstance(atom, IsNull):
             return FALSE
         return disjunction(IsNull(column) for column in columns_of(atom))
-    held = atom if truth else negate_atom(atom)
-    if isinstance(held, IsNull) and held.negated:
-        return Within(held.column, EVERYTHING)
-    return held
+    true_atom = atom if truth else negate_atom(atom)
+    if isinstance(true_atom, IsNull) and true_atom.negated:
+        return Within(true_atom.column, EVERYTHING)
+    return true_atom

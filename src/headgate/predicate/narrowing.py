@@ -45,9 +45,10 @@ LARGEST_CHARACTER = "\U0010ffff"
 
 @dataclass(slots=True)
 class Narrowing:
-    """The values that each column may still take; `others` holds what no set can express.
+    """The values that each column may still take; `conditions` are what no set can express.
 
-    A column is absent until something is said of it. `blamed` says what was impossible.
+    A column is in `sets` once an atom mentions it. `contradiction` says what was impossible, and
+    means something only after a method has returned False.
     """
 
     domains: Mapping[Column, ValueSet]
@@ -58,10 +59,7 @@ class Narrowing:
     contradiction: str = ""
 
     def copy(self) -> Narrowing:
-        sets = dict(self.sets)
-        return Narrowing(
-            self.domains, self.required, sets, self.nulls, self.conditions, self.contradiction
-        )
+        return replace(self, sets=dict(self.sets))
 
     def assume(self, atom: Atom) -> bool:
         """Let an atom be TRUE; False when nothing is left."""
@@ -69,6 +67,7 @@ class Narrowing:
             self.contradiction = "a constant condition is not TRUE"
             return atom.value is True
         if isinstance(atom, IsNull):
+            # In monotone form IS NOT NULL is the set of all values, so this atom is never negated.
             self.nulls |= {atom.column}
             self.contradiction = f"`{atom.column.key}` would have to be NULL and have a value"
             return atom.column not in self.sets and atom.column not in self.required
@@ -96,13 +95,13 @@ class Narrowing:
 
     def propagate(self) -> bool:
         """Narrow compared columns by each other, to a fixed point or for a while."""
-        patterns = [other for other in self.conditions if isinstance(other, Matches)]
+        patterns = [condition for condition in self.conditions if isinstance(condition, Matches)]
         if not all(self.narrow(p.column, _filter_texts(self.sets[p.column], p)) for p in patterns):
             return False
         if _patterns_contradict(patterns):
             self.contradiction = "the patterns contradict each other"
             return False
-        comparisons = [other for other in self.conditions if isinstance(other, Compare)]
+        comparisons = [condition for condition in self.conditions if isinstance(condition, Compare)]
         if comparisons_contradict(comparisons):
             self.contradiction = "the comparisons between attributes contradict each other"
             return False
@@ -125,6 +124,8 @@ class Narrowing:
 
 def _values_related(column: Column, op: Operator, other: Column, values: ValueSet) -> ValueSet:
     """Return the values of a column that stand in `op` to some value of the other column."""
+    # Columns of one type share their ordinals, so that equality passes on the whole set. In all
+    # other cases only the ends are passed on.
     if op == "=" and column.type == other.type:
         return values
     if op in ("<", "<="):
@@ -161,24 +162,24 @@ def _filter_texts(values: ValueSet, condition: Matches) -> ValueSet:
     if texts is None:
         return EVERYTHING
     test = condition.pattern.matcher
-    kept = (text for text in texts if test.matches(str(text)) != condition.negated)
-    return ValueSet.points(condition.column.type, kept)
+    matching = (text for text in texts if test.matches(str(text)) != condition.negated)
+    return ValueSet.points(condition.column.type, matching)
 
 
 def _patterns_contradict(patterns: list[Matches]) -> bool:
     """Return whether a text must match a pattern, but not another that all such texts match."""
     # LIKE patterns by containment, then any pattern together with its own negation.
     return any(
-        like_contains(_like(wide.pattern), _like(narrow.pattern))
+        like_contains(_parse_like_pattern(wide.pattern), _parse_like_pattern(narrow.pattern))
         for wide in patterns
         if wide.negated
         for narrow in patterns
         if not narrow.negated and wide.column == narrow.column
         if narrow.pattern.kind == wide.pattern.kind != "RLIKE"
-    ) or any(replace(one, negated=not one.negated) in patterns for one in patterns)
+    ) or any(replace(pattern, negated=not pattern.negated) in patterns for pattern in patterns)
 
 
-def _like(pattern: Pattern) -> LikePattern:
+def _parse_like_pattern(pattern: Pattern) -> LikePattern:
     text = pattern.text.lower() if pattern.kind == "ILIKE" else pattern.text
     return parse_like(text, pattern.escape)
 
@@ -194,6 +195,7 @@ def prefix_range(pattern: Pattern) -> tuple[ValueSet, bool]:
     prefix = like.prefix
     if like.is_literal:
         return ValueSet.points(STRING, (prefix,)), True
+    # `abc%` and `%` match all texts of the range, `abc%d` only some of them.
     texts = ValueSet.of(Interval(prefix or None, _after_prefix(prefix)))
     return texts, like.pieces in ((prefix, ANY_MANY), (ANY_MANY,))
 
@@ -204,6 +206,7 @@ def _after_prefix(prefix: str) -> str | None:
     >>> _after_prefix("ab"), _after_prefix("a\U0010ffff"), _after_prefix("")
     ('ac', 'b', None)
     """
+    # The largest character has none after it, so the character before it is raised.
     stem = prefix.rstrip(LARGEST_CHARACTER)
     if not stem:
         return None
@@ -240,6 +243,7 @@ def comparisons_contradict(comparisons: Sequence[Compare]) -> bool:
                 if below[first] >> middle & 1:
                     below[first] |= at_most[middle]
                 at_most[first] |= at_most[middle]
+    # `a <> b` contradicts a cycle through both, in which all columns are equal.
     unequal = [(number[c.left], number[c.right]) for c in comparisons if c.operator == "<>"]
     return any(below[a] >> a & 1 for a in range(len(number))) or any(
         a == b or (at_most[a] >> b & 1 and at_most[b] >> a & 1) for a, b in unequal
@@ -253,6 +257,7 @@ def values_within_bound(
     if bound is None:
         return EVERYTHING
     value = other.type.value(bound)
+    # A moment is compared with dates by the calendar of the zone of its column.
     if isinstance(column.type, Date) and isinstance(value, datetime):
         value = value.astimezone(ZoneInfo(zone_of(column.type, other.type).zone))
     return values_where(column.type, op, value)

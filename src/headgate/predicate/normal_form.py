@@ -116,6 +116,7 @@ def estimate_conjunctions(monotone: Predicate) -> int:
 
 def _estimate(monotone: Predicate, size_of_atom: Callable[[Atom], int]) -> int:
     """Return how many parts `_expand` gives at most, without expanding anything."""
+    # An AND has a part for every combination, so sizes multiply; an OR has the parts of all.
     if isinstance(monotone, And):
         return prod(_estimate(part, size_of_atom) for part in monotone.parts)
     if isinstance(monotone, Or):
@@ -145,6 +146,7 @@ def _expand(
                 yield merged
     elif isinstance(monotone, Constant):
         if monotone.value is True:
+            # TRUE is the merge of nothing; FALSE and NULL have no parts at all.
             everything = merge(())
             assert everything is not None
             yield everything
@@ -188,6 +190,7 @@ def _merge_conjunctions(choice: tuple[Conjunction, ...]) -> Conjunction | None:
             if common.is_empty:
                 return None
             sets[atom.column] = known if common == known.values else Within(atom.column, common)
+    # A column that is NULL is in no set of values.
     if any(isinstance(atom, IsNull) and atom.column in sets for atom in others):
         return None
     return (*sets.values(), *others)

@@ -51,7 +51,7 @@ class _Search:
     stack: list[tuple[tuple[Predicate, ...], Narrowing]]
     budget: int
     steps: int = 0
-    blamed: str = ""
+    contradiction: str = ""
 
 
 def decide_satisfiability(
@@ -62,11 +62,14 @@ def decide_satisfiability(
 ) -> Satisfiability:
     """Decide whether the predicate can be TRUE, given CHECK domains and NOT NULL columns."""
     start = Narrowing(domains or {}, frozenset(required))
+    # A NOT NULL column needs a value of its domain, whether or not the branch mentions it.
+    if not all(start.narrow(column, EVERYTHING) for column in start.required):
+        return Satisfiability(Answer.NO, reason=start.contradiction)
     search = _Search([((expand_truth_tests(predicate),), start)], budget)
     is_open = False
-    for narrowing in _branches(search):
+    for narrowing in _iter_branches(search):
         if not narrowing.propagate():
-            search.blamed = search.blamed or narrowing.contradiction
+            search.contradiction = search.contradiction or narrowing.contradiction
             continue
         witness = find_row(predicate, narrowing)
         if witness is not None:
@@ -78,25 +81,25 @@ def decide_satisfiability(
     if is_open:
         reason = "patterns or comparisons between attributes leave it open"
         return Satisfiability(Answer.UNKNOWN, reason=reason)
-    return Satisfiability(Answer.NO, reason=search.blamed or "the condition is FALSE")
+    return Satisfiability(Answer.NO, reason=search.contradiction or "the condition is FALSE")
 
 
-def _branches(search: _Search) -> Iterator[Narrowing]:
+def _iter_branches(search: _Search) -> Iterator[Narrowing]:
     """Yield all ways to make the predicate TRUE that narrowing does not exclude, depth first."""
     while search.stack and search.steps <= search.budget:
         pending, narrowing = search.stack.pop()
         alternatives = _narrow_branch(list(pending), narrowing, search)
         if alternatives is None:
-            search.blamed = search.blamed or narrowing.contradiction
+            search.contradiction = search.contradiction or narrowing.contradiction
         elif not alternatives:
             yield narrowing
         else:
             # The OR with the fewest options branches first; its first option is on top of the
             # stack.
             chosen = min(alternatives, key=lambda part: len(part.parts))
-            rest = tuple(part for part in alternatives if part is not chosen)
+            others = tuple(part for part in alternatives if part is not chosen)
             for option in reversed(chosen.parts):
-                search.stack.append(((*rest, option), narrowing.copy()))
+                search.stack.append(((*others, option), narrowing.copy()))
 
 
 def _narrow_branch(
@@ -118,6 +121,8 @@ def _narrow_branch(
     return alternatives
 
 
+# Limits of the search for a row: assignments in all, candidates for each column, columns that
+# depend on each other, and digits of a DOUBLE.
 MAX_TRIES = 2_000
 MAX_CANDIDATES = 12
 MAX_TIED_COLUMNS = 100
@@ -129,11 +134,10 @@ _Row = dict[str, Value | None]
 def find_row(predicate: Predicate, narrowing: Narrowing) -> _Row | None:
     """Return a row for which the predicate is TRUE; None proves nothing."""
     row: _Row = {column.key: None for column in collect_columns(predicate)}
-    for column in narrowing.required:
-        narrowing.sets.setdefault(column, narrowing.domains.get(column, EVERYTHING))
     # Columns that no pattern or comparison mentions are free of each other: any value does.
-    tied = {column for other in narrowing.conditions for column in columns_of(other)}
+    tied = {column for condition in narrowing.conditions for column in columns_of(condition)}
     for column, values in narrowing.sets.items():
+        # A narrowed set is never empty, so it has an example.
         if column not in tied:
             row[column.key] = column.type.value(pick_example(values, column.type))
     if len(tied) > MAX_TIED_COLUMNS:
@@ -154,23 +158,24 @@ class _Guess:
     def assign(self, order: list[Column]) -> bool:
         if not order:
             return True
-        column, *rest = order
+        column, *remaining = order
         for ordinal in self.candidates(column):
             self.tries += 1
             if self.tries > MAX_TRIES:
                 return False
             self.row[column.key] = column.type.value(ordinal)
-            if self.is_consistent(column) and self.assign(rest):
+            if self.is_consistent(column) and self.assign(remaining):
                 return True
+            # Back to NULL, with which no comparison is FALSE.
             self.row[column.key] = None
         return False
 
     def is_consistent(self, column: Column) -> bool:
         """Return whether no condition on this column is FALSE; what still lacks a value is NULL."""
         return all(
-            evaluate_atom(other, self.row) is not False
-            for other in self.narrowing.conditions
-            if column in columns_of(other)
+            evaluate_atom(condition, self.row) is not False
+            for condition in self.narrowing.conditions
+            if column in columns_of(condition)
         )
 
     def candidates(self, column: Column) -> Iterator[Ordinal]:
@@ -178,20 +183,20 @@ class _Guess:
         allowed = self.narrowing.sets[column]
         # Texts that patterns suggest come first; comparisons narrow the rest.
         examples: list[str] = []
-        for other in self.narrowing.conditions:
-            if isinstance(other, Matches) and other.column == column:
-                examples.extend(list_pattern_examples(other))
-            elif isinstance(other, Compare) and column in columns_of(other):
-                allowed = allowed.intersection(self.values_agreeing(column, other))
+        for condition in self.narrowing.conditions:
+            if isinstance(condition, Matches) and condition.column == column:
+                examples.extend(list_pattern_examples(condition))
+            elif isinstance(condition, Compare) and column in columns_of(condition):
+                allowed = allowed.intersection(self.find_agreeing_values(column, condition))
         yield from (example for example in examples if example in allowed)
-        yield from islice(_ends(allowed, column.type), MAX_CANDIDATES)
+        yield from islice(_iter_ends(allowed, column.type), MAX_CANDIDATES)
 
-    def values_agreeing(self, column: Column, comparison: Compare) -> ValueSet:
+    def find_agreeing_values(self, column: Column, comparison: Compare) -> ValueSet:
         """Return the values that agree with the other side of a comparison, once it has one."""
-        mine = comparison.left == column
-        other = comparison.right if mine else comparison.left
+        is_left = comparison.left == column
+        other = comparison.right if is_left else comparison.left
         # As the column sees it: mirrored where it stands on the right.
-        op = comparison.operator if mine else MIRROR[comparison.operator]
+        op = comparison.operator if is_left else MIRROR[comparison.operator]
         value = self.row.get(other.key)
         if value is None:
             return EVERYTHING
@@ -200,14 +205,15 @@ class _Guess:
 
 def pick_example(values: ValueSet, type_: Type) -> Ordinal:
     """Return a member of a set that is not empty, one that reads well where there is a choice."""
-    return next(_ends(values, type_))
+    return next(_iter_ends(values, type_))
 
 
-def _ends(values: ValueSet, type_: Type) -> Iterator[Ordinal]:
+def _iter_ends(values: ValueSet, type_: Type) -> Iterator[Ordinal]:
     """Yield the ends of each interval, nearest to zero first where an end is infinite."""
     for interval in values.intervals:
         low, high = interval.low, interval.high
         if low is None and high is None:
+            # No end at all: values that read well.
             yield from (type_.ordinal("a"), "") if isinstance(type_, String) else (0, 1)
             continue
         if isinstance(type_, Double):
@@ -217,6 +223,7 @@ def _ends(values: ValueSet, type_: Type) -> Iterator[Ordinal]:
             # A second value, for two columns that must differ.
             if successor(low) in values:
                 yield successor(low)
+        # The last value inside. A range of texts may have none, but the empty text is its first.
         if high is not None and not isinstance(high, str):
             yield high - 1
         elif low is None and isinstance(high, str):

@@ -57,6 +57,7 @@ def _simplify(predicate: Predicate, only_true: bool) -> Predicate:
     if isinstance(predicate, Or):
         return _simplify_or(predicate, only_true)
     if isinstance(predicate, Truth):
+        # A truth test tells NULL from FALSE, so below it no truth value may change.
         return _simplify_test(Truth(_simplify(predicate.part, False), predicate.accepted))
     if isinstance(predicate, Compare) and predicate.left == predicate.right:
         # A column compared with itself is TRUE or FALSE where it has a value, and NULL elsewhere.
@@ -74,18 +75,18 @@ def _simplify_and(predicate: And, only_true: bool) -> Predicate:
     # Sets of one column first: they may become empty, or absorb other parts.
     parts = _merge_sets(_parts_of(simple, And), intersection)
     parts = [part for part in parts if part != TRUE]
-    if FALSE in parts or (only_true and _contradictory(parts)):
+    if FALSE in parts or (only_true and _is_contradictory(parts)):
         return FALSE
-    return conjunction(_absorb(parts, Or, below))
+    return conjunction(_absorb(parts, Or, is_below))
 
 
 def _simplify_or(predicate: Or, only_true: bool) -> Predicate:
     simple = disjunction(_simplify(part, only_true) for part in predicate.parts)
     parts = _merge_sets(_parts_of(simple, Or), union)
     parts = [part for part in parts if part != FALSE]
-    if TRUE in parts or (only_true and _exhaustive(parts)):
+    if TRUE in parts or (only_true and _is_exhaustive(parts)):
         return TRUE
-    return disjunction(_absorb(parts, And, lambda weak, strong: below(strong, weak)))
+    return disjunction(_absorb(parts, And, lambda weak, strong: is_below(strong, weak)))
 
 
 def _simplify_test(test: Truth) -> Predicate:
@@ -135,6 +136,8 @@ def _absorb(
     composite = [part for part in parts if isinstance(part, kind)]
     if not composite:
         return parts
+    # `p AND (p OR q)` is p: the composite part goes as soon as one of its members is a simple part,
+    # or a set of values that a simple part implies.
     simple = [part for part in parts if not isinstance(part, kind)]
     known = set(simple)
     # By column the one set that `_merge_sets` left among the simple parts.
@@ -154,7 +157,7 @@ def _absorb(
     return [part for part in parts if not is_absorbed(part)]
 
 
-def below(strong: Predicate, weak: Predicate) -> bool:
+def is_below(strong: Predicate, weak: Predicate) -> bool:
     """Return whether `strong` is known never to be above `weak`: for sets of one column."""
     if strong == weak:
         return True
@@ -166,7 +169,7 @@ def below(strong: Predicate, weak: Predicate) -> bool:
     )
 
 
-def _contradictory(parts: list[Predicate]) -> bool:
+def _is_contradictory(parts: list[Predicate]) -> bool:
     """Return whether the parts have `a IS NULL` and a set of a, or an empty set."""
     within = {part.column for part in parts if isinstance(part, Within)}
     empty = any(isinstance(part, Within) and part.values.is_empty for part in parts)
@@ -175,7 +178,7 @@ def _contradictory(parts: list[Predicate]) -> bool:
     )
 
 
-def _exhaustive(parts: list[Predicate]) -> bool:
+def _is_exhaustive(parts: list[Predicate]) -> bool:
     """Return whether the parts have `a IS NULL` and all values of a."""
     full = {part.column for part in parts if isinstance(part, Within) and part.values.is_everything}
     return any(

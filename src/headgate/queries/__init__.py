@@ -3,11 +3,12 @@
 from headgate.queries.loading import queries_from_dataframe, read_queries
 from headgate.queries.queryset import (
     Change,
+    LoadReport,
     QuerySet,
+    RowError,
     compute_query_version,
     decide_query_satisfiability,
 )
-from headgate.queries.report import LoadReport, RowError
 from headgate.sql.query import (
     Aggregate,
     AggregateFunction,

@@ -20,8 +20,7 @@ from headgate.errors import (
     UnknownName,
     did_you_mean,
 )
-from headgate.queries.queryset import QuerySet
-from headgate.queries.report import LoadReport, RowError
+from headgate.queries.queryset import LoadReport, QuerySet, RowError
 from headgate.queries.rows import Row, open_text, read_file_rows, read_table_rows
 from headgate.schema import Schema, Stream
 from headgate.sql import Rejected, Script, WhereReader
@@ -78,7 +77,7 @@ def read_queries(
     ...     ''')
     ...     queries = read_queries(file)
     >>> queries.ids, queries.report.summary()
-    (('big',), '1 of 2 accepted; 1: no attribute `amount` in stream trades')
+    (('big',), '1 of 2 queries accepted; refused: no attribute `amount` in stream trades (1)')
     """
     paths = [Path(file) for file in files]
     loader = Loader(schema or Schema(), progress)
@@ -138,12 +137,12 @@ def queries_from_dataframe(
     return loader.finish(strict)
 
 
-def _to_schema(given: Schema | Stream | QuerySet | str | Path) -> Schema:
-    if isinstance(given, Stream):
-        return Schema((given,))
-    if isinstance(given, Schema):
-        return given
-    return (given if isinstance(given, QuerySet) else read_queries(given)).schema
+def _to_schema(source: Schema | Stream | QuerySet | str | Path) -> Schema:
+    if isinstance(source, Stream):
+        return Schema((source,))
+    if isinstance(source, Schema):
+        return source
+    return (source if isinstance(source, QuerySet) else read_queries(source)).schema
 
 
 @contextmanager
@@ -179,6 +178,7 @@ class Loader:
         """Load a file of statements."""
         with open_text(path) as file:
             text: str = file.read()
+        # Streams and aggregates are in the schema of the script now; only queries are collected.
         for declared in self.script.read(text, str(path)):
             if isinstance(declared, Rejected):
                 self._refuse(declared.error, declared.id)
@@ -201,9 +201,10 @@ class Loader:
         if row.problem is not None:
             raise row.problem
         if not isinstance(row.id, str) or not row.id:
-            raise SqlSyntaxError("a query needs an `id`, a string", text=_show(row.id))
+            raise SqlSyntaxError("a query needs an `id`, a string", text=_to_text(row.id))
         if not isinstance(row.where, str):
-            raise SqlSyntaxError("a query needs a `where`, a string", text=_show(row.where))
+            raise SqlSyntaxError("a query needs a `where`, a string", text=_to_text(row.where))
+        # One reader with one cache of atoms for all rows of a stream.
         reader = self._readers.get(row.stream)
         if reader is None:
             reader = self._readers[row.stream] = WhereReader(self._find_stream(row.stream))
@@ -212,17 +213,19 @@ class Loader:
 
     def _find_stream(self, name: Any) -> Stream:
         schema = self.script.schema
+        # With one stream there is no choice, and the column may be missing.
         if name is None and len(schema.streams) == 1:
             return schema.streams[0]
         if not isinstance(name, str):
             hint = did_you_mean("", schema.names)
-            raise UnknownName("a query needs a `stream`", text=_show(name), hint=hint)
+            raise UnknownName("a query needs a `stream`", text=_to_text(name), hint=hint)
         stream = schema.get(name)
         if stream is None:
             raise UnknownName(f"no stream `{name}`", hint=did_you_mean(name, schema.names))
         return stream
 
     def _accept(self, query: Query, place: Position) -> None:
+        # The first query of an id stays, the second one is an error at its place.
         if query.id in self._queries:
             error = SqlSyntaxError(
                 f"there is already a query `{query.id}`",
@@ -247,10 +250,11 @@ class Loader:
 
 
 def _to_json(metadata: Any) -> str:
+    # Text is taken as the JSON that it should be, unread.
     if isinstance(metadata, str):
         return metadata
     return json.dumps(metadata, ensure_ascii=False, default=str)
 
 
-def _show(value: Any) -> str:
+def _to_text(value: Any) -> str:
     return "" if value is None else str(value)

@@ -1,14 +1,14 @@
-"""Queries in the order of their registration, each under an id that never changes."""
+"""Queries in the order of their registration, and the report of the load that they came from."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 
-from headgate.errors import QuerySetError, did_you_mean
+from headgate.errors import QuerySetError, SqlError, did_you_mean
 from headgate.predicate import Satisfiability, collect_columns, decide_satisfiability
-from headgate.queries.report import LoadReport
 from headgate.schema import Schema
 from headgate.sql import render_schema, render_select
 from headgate.sql.query import Query, find_attribute
@@ -17,6 +17,7 @@ from headgate.sql.query import Query, find_attribute
 def decide_query_satisfiability(query: Query) -> Satisfiability:
     """Decide whether a query can ever give a row, given the CHECK and NOT NULL of its streams."""
     attributes = {c: find_attribute(query, c) for c in collect_columns(query.where)}
+    # A domain that allows everything narrows nothing.
     domains = {c: a.domain for c, a in attributes.items() if not a.domain.is_everything}
     required = [c for c, a in attributes.items() if not a.nullable]
     return decide_satisfiability(query.where, domains, required)
@@ -25,6 +26,56 @@ def decide_query_satisfiability(query: Query) -> Satisfiability:
 def compute_query_version(query: Query) -> str:
     """Return a hash of the query's bound SQL: equal text up to spelling gives equal versions."""
     return hashlib.blake2b(render_select(query).encode(), digest_size=8).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class RowError:
+    """A query that was not accepted."""
+
+    error: SqlError
+    id: str | None = None
+
+    def as_json(self) -> dict[str, object]:
+        """Return the error as it stands in the `errors` list of `headgate check`."""
+        position = self.error.position
+        hint = f"; {self.error.hint}" if self.error.hint else ""
+        return {
+            "file": position.file,
+            "line": position.line,
+            "column": position.column,
+            "id": self.id,
+            "message": self.error.message + hint,
+            "text": self.error.text,
+        }
+
+
+@dataclass
+class LoadReport:
+    """Counts and errors of all files that a query set was read from."""
+
+    accepted: int = 0
+    errors: list[RowError] = field(default_factory=list)
+
+    @property
+    def total(self) -> int:
+        """The number of queries that were read, accepted or not."""
+        return self.accepted + len(self.errors)
+
+    def reasons(self) -> Sequence[tuple[str, int]]:
+        """Return the reasons for refusal with their counts, most frequent first."""
+        return Counter(row.error.topic for row in self.errors).most_common()
+
+    def summary(self) -> str:
+        """Return the counts and the most frequent reasons in one line.
+
+        >>> LoadReport(accepted=3).summary()
+        '3 of 3 queries accepted'
+        """
+        text = f"{self.accepted:,} of {self.total:,} queries accepted"
+        reasons = self.reasons()
+        shown = "; ".join(f"{reason} ({count:,})" for reason, count in reasons[:5])
+        more = f"; and {len(reasons) - 5} more reasons" if len(reasons) > 5 else ""
+        return f"{text}; refused: {shown}{more}" if shown else text
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +135,7 @@ class QuerySet:
         self._queries: dict[str, Query] = {}
         for query in queries:
             self.add(query)
+        # Set behind the loop, as `add` forgets the version.
         self._given_version = version
 
     @property
@@ -93,7 +145,7 @@ class QuerySet:
 
     @property
     def content_hash(self) -> str:
-        """A hash of schema and queries: their order and metadata count, their spelling does not."""
+        """A hash of schema and queries, with their order and metadata but not their spelling."""
         # NUL separates the fields, as rendered SQL never holds one.
         digest = hashlib.blake2b(render_schema(self.schema).encode(), digest_size=8)
         for query in self:
@@ -109,6 +161,7 @@ class QuerySet:
         """Append a query; an id that is taken is an error."""
         if query.id in self._queries:
             raise QuerySetError(f"there is already a query `{query.id}`; ids are unique in a set")
+        # What has changed is no longer what was published under a number.
         self._queries[query.id] = query
         self._given_version = None
 
@@ -135,6 +188,7 @@ class QuerySet:
         try:
             return self._queries[query_id]
         except KeyError:
+            # Comparing with each of very many ids would take too long.
             hint = did_you_mean(query_id, self._queries) if len(self._queries) < 10_000 else ""
             raise QuerySetError(f"no query `{query_id}`; {hint}".rstrip("; ")) from None
 
@@ -155,4 +209,5 @@ class QuerySet:
 def _are_different(old: Query, new: Query) -> bool:
     if old == new:
         return False
+    # Objects may differ where the rendered SQL does not.
     return old.metadata != new.metadata or compute_query_version(old) != compute_query_version(new)

@@ -18,6 +18,7 @@ import pyarrow as pa
 from headgate.errors import QuerySetError, SqlError, SqlSyntaxError
 
 COLUMNS = ("id", "stream", "where", "metadata")
+# The key under which `csv` puts the fields beyond the header.
 _EXCESS_FIELDS = "(too many)"
 
 
@@ -69,6 +70,7 @@ def _read_json(path: Path) -> Iterator[Row]:
                 continue
             try:
                 record = json.loads(line)
+            # A row that cannot be read is a row with a problem, so that the next one is read.
             except (ValueError, RecursionError) as error:
                 problem = SqlSyntaxError(f"not JSON: {error}", text=line, topic="not JSON")
                 yield Row(number, None, None, problem=problem)
@@ -98,6 +100,7 @@ def _read_csv(path: Path) -> Iterator[Row]:
                 problem = SqlSyntaxError("the row has more fields than the header")
                 yield Row(number, record["id"], None, problem=problem)
                 continue
+            # CSV has no NULL; an empty field is a missing value.
             yield _make_row(number, {key: value or None for key, value in record.items()})
 
 
@@ -110,6 +113,7 @@ def _read_parquet(path: Path) -> Iterator[Row]:
         raise QuerySetError(f"{path}: not a Parquet file ({error})") from None
     _check_columns(path, file.schema_arrow.names)
     number = 0
+    # Batch by batch, so that only a part of the file exists as Python objects.
     for batch in file.iter_batches():
         for record in batch.to_pylist():
             number += 1
@@ -132,10 +136,12 @@ def _check_columns(source: Path | str, names: Any) -> None:
 def open_text(path: Path, newline: str | None = None) -> Iterator[Any]:
     """Open a file of UTF-8 text; what is wrong with it is a QuerySetError."""
     try:
+        # `utf-8-sig` drops the byte order mark that some spreadsheets write.
         file = path.open(encoding="utf-8-sig", newline=newline)
     except OSError as error:
         raise QuerySetError(f"{path}: cannot be read ({error.strerror})") from None
     with file:
+        # Decoding fails while the caller reads, inside this block.
         try:
             yield file
         except UnicodeDecodeError as error:

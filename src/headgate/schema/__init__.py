@@ -2,7 +2,7 @@
 
 Types order their values by *ordinals* (`types`), sets of values are unions of ranges of ordinals
 (`values`), and a stream names attributes, each with a type and the set of values it may take
-(`stream`). A schema has the aggregates that its user declares, too (`aggregate`).
+(`stream`). A schema has streams, and the aggregates that its user declares.
 """
 
 from headgate.schema.stream import Attribute, Category, DeclaredAggregate, Schema, Stream

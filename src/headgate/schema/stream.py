@@ -69,6 +69,7 @@ class Stream:
     _by_name: Mapping[str, Attribute] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        # Frozen, so the derived field is set through `object`. Names ignore case.
         by_name = {attribute.name.lower(): attribute for attribute in self.attributes}
         object.__setattr__(self, "_by_name", by_name)
 
@@ -99,8 +100,8 @@ class Stream:
         names : collection of str
             The attributes that are still checked, as the stream spells them.
         """
-        kept = (a if a.name in names else Attribute(a.name, a.type) for a in self)
-        return Stream(self.name, tuple(kept))
+        attributes = (a if a.name in names else Attribute(a.name, a.type) for a in self)
+        return Stream(self.name, tuple(attributes))
 
 
 @dataclass(frozen=True, slots=True)

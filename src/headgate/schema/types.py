@@ -106,25 +106,16 @@ class Type:
 class Boolean(Type):
     """BOOLEAN, with FALSE below TRUE."""
 
+    sql: ClassVar[str] = "BOOLEAN"
     family: ClassVar[str] = "boolean"
-
-    @property
-    def sql(self) -> str:
-        return "BOOLEAN"
+    minimum: ClassVar[int] = 0
+    maximum: ClassVar[int] = 1
 
     @property
     def arrow(self) -> pa.DataType:
         import pyarrow as pa
 
         return pa.bool_()
-
-    @property
-    def minimum(self) -> int:
-        return 0
-
-    @property
-    def maximum(self) -> int:
-        return 1
 
     def ordinal(self, value: bool) -> int:
         return int(value)
@@ -168,6 +159,7 @@ class Integer(Type):
         return ordinal
 
     def fits(self, value: object) -> bool:
+        # In Python a bool is an int; in SQL it is no number.
         if not isinstance(value, int) or isinstance(value, bool):
             return False
         return self.minimum <= value <= self.maximum
@@ -211,9 +203,11 @@ class DecimalType(Type):
         return Decimal(ordinal).scaleb(-self.scale, WIDE)
 
     def fits(self, value: object) -> bool:
+        # More than 38 digits before the point fit no DECIMAL, and scaling them could be costly.
         if not isinstance(value, Decimal) or not value.is_finite() or value.adjusted() > 38:
             return False
         unscaled = value.scaleb(self.scale, WIDE)
+        # Nothing may be lost: no digit behind the scale, no value beyond the precision.
         whole = unscaled == unscaled.to_integral_value(context=WIDE)
         return whole and self.minimum <= unscaled <= self.maximum
 
@@ -225,11 +219,8 @@ class DecimalType(Type):
 class Double(Type):
     """Doubles in Spark's order: −0.0 equals 0.0, and NaN equals itself above everything."""
 
+    sql: ClassVar[str] = "DOUBLE"
     family: ClassVar[str] = "number"
-
-    @property
-    def sql(self) -> str:
-        return "DOUBLE"
 
     @property
     def arrow(self) -> pa.DataType:
@@ -256,6 +247,7 @@ class Double(Type):
     def value(self, ordinal: int) -> float:
         if ordinal == NAN_RANK:
             return math.nan
+        # The inverse of `ordinal`; rank 0 is +0.0, never −0.0.
         magnitude: float = _DOUBLE.unpack(_LONG.pack(abs(ordinal)))[0]
         return -magnitude if ordinal < 0 else magnitude
 
@@ -270,6 +262,7 @@ class Double(Type):
         try:
             nearest = float(exact)
         except OverflowError:
+            # Between the largest finite double and infinity: no double equals it.
             beyond = INFINITY_RANK if exact > 0 else 1 - INFINITY_RANK
             return beyond, beyond
         # The nearest double may lie on either side of the constant.
@@ -281,25 +274,16 @@ class Double(Type):
 class String(Type):
     """STRING, in the order of code points."""
 
+    sql: ClassVar[str] = "STRING"
     family: ClassVar[str] = "string"
-
-    @property
-    def sql(self) -> str:
-        return "STRING"
+    minimum: ClassVar[str] = ""
+    maximum: ClassVar[None] = None
 
     @property
     def arrow(self) -> pa.DataType:
         import pyarrow as pa
 
         return pa.string()
-
-    @property
-    def minimum(self) -> str:
-        return ""
-
-    @property
-    def maximum(self) -> None:
-        return None
 
     def ordinal(self, value: str) -> str:
         return value
@@ -315,11 +299,8 @@ class String(Type):
 class Date(Type):
     """DATE: a day of the calendar, without a zone."""
 
+    sql: ClassVar[str] = "DATE"
     family: ClassVar[str] = "time"
-
-    @property
-    def sql(self) -> str:
-        return "DATE"
 
     @property
     def arrow(self) -> pa.DataType:
@@ -365,11 +346,8 @@ class Timestamp(Type):
     """A moment, in microseconds. `zone` is where clock times without an offset are read."""
 
     zone: str = "UTC"
+    sql: ClassVar[str] = "TIMESTAMP"
     family: ClassVar[str] = "time"
-
-    @property
-    def sql(self) -> str:
-        return "TIMESTAMP"
 
     @property
     def arrow(self) -> pa.DataType:
@@ -395,6 +373,8 @@ class Timestamp(Type):
         return self.ordinal(datetime(day.year, day.month, day.day))
 
     def ordinal(self, value: datetime) -> int:
+        # The clock as if it were UTC, less its offset. Converting to UTC first would fail where the
+        # moment falls outside the years 1 to 9999.
         offset = value.utcoffset()
         if offset is None:
             offset = value.replace(tzinfo=ZoneInfo(self.zone)).utcoffset() or timedelta()
@@ -427,7 +407,9 @@ def _whole_place(constant: Number, scale: int, minimum: int, maximum: int) -> tu
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 EPOCH_DAY = EPOCH.toordinal()
 MICROSECOND = timedelta(microseconds=1)
+# Digits enough for every DECIMAL and every literal, so that scaling never rounds.
 WIDE = Context(prec=1000)
+# A double as a whole number: all bits but the sign; the bits of infinity; NaN is next to it.
 MAGNITUDE = (1 << 63) - 1
 INFINITY_RANK = 0x7FF0 << 48
 NAN_RANK = INFINITY_RANK + 1

@@ -57,6 +57,7 @@ class Interval:
         above = low is not None and last is not None and precedes(last, low)
         if below or above:
             return Interval(first, first)
+        # An end at the limit is written as none, so that equal sets are equal objects.
         if low is not None and not precedes(first, low):
             low = None
         if high is not None and last is not None and precedes(last, high):
@@ -98,12 +99,14 @@ def precedes(left: Ordinal, right: Ordinal) -> bool:
 
 
 def _highest(left: Ordinal | None, right: Ordinal | None) -> Ordinal | None:
+    # None is minus infinity for a lower end.
     if left is None or right is None:
         return right if left is None else left
     return right if precedes(left, right) else left
 
 
 def _lowest(left: Ordinal | None, right: Ordinal | None) -> Ordinal | None:
+    # None is plus infinity for an upper end.
     if left is None or right is None:
         return right if left is None else left
     return left if precedes(left, right) else right
@@ -183,6 +186,7 @@ class ValueSet:
     @property
     def only_interval(self) -> Interval | None:
         """The interval that the set is; None where it is none or several."""
+        # One interval has at most one cut where it starts inside, else one or two.
         cuts = self.cuts
         if self.starts_inside:
             return Interval(None, cuts[0] if cuts else None) if len(cuts) <= 1 else None
@@ -199,6 +203,7 @@ class ValueSet:
         return (Interval(low, high) for low, high in zip(ends[::2], ends[1::2], strict=True))
 
     def __contains__(self, ordinal: Ordinal) -> bool:
+        # Membership changes at every cut that is not above the ordinal.
         return (bisect_right(self.cuts, ordinal) + self.starts_inside) % 2 == 1
 
     def complement(self) -> ValueSet:
@@ -209,6 +214,7 @@ class ValueSet:
         return union((self, other))
 
     def intersection(self, other: ValueSet) -> ValueSet:
+        # Common, and cheaper than a sweep.
         if self.is_everything or other.is_everything:
             return other if self.is_everything else self
         return intersection((self, other))
@@ -254,6 +260,8 @@ def intersection(sets: Iterable[ValueSet]) -> ValueSet:
 def _combine(sets: tuple[ValueSet, ...], accepted: Callable[[int, int], bool]) -> ValueSet:
     """Sweep over all cuts in order, counting the sets that we are inside of."""
     count = len(sets)
+    # `inside` counts the sets that hold the current value, and `state` says whether that is
+    # accepted.
     inside = sum(s.starts_inside for s in sets)
     starts_inside = state = accepted(inside, count)
     cuts: list[Ordinal] = []

@@ -185,9 +185,8 @@ def _make_advice(groups: Sequence[Group], sampled: SampledStream, jobs: Sequence
     paying = [group for group in groups if len(group) * source > compute_bytes_read(group, sampled)]
     paying.sort(key=len, reverse=True)
     streams = [_describe_group(group, sampled) for group in paying]
-    # Every shared stream has one writer, which reads the source whole, as do the jobs that share
-    # nothing.
-    sharing = {one.id for group in paying for one in group}
+    # The source is read whole by one writer for each shared stream, and by jobs that share none.
+    sharing = {subscription.id for group in paying for subscription in group}
     unshared = tuple(job for job in jobs if job not in sharing)
     read_of_source = (len(streams) + len(unshared)) * source
     read_by_jobs = [each.bytes.scale(len(each.jobs)) for each in streams]
@@ -205,9 +204,9 @@ def _make_advice(groups: Sequence[Group], sampled: SampledStream, jobs: Sequence
 def _describe_group(group: Group, sampled: SampledStream) -> AdvisedStream:
     content = unite_group(group, sampled)
     return AdvisedStream(
-        disjunction(one.where for one in find_members(group, sampled)),
+        disjunction(subscription.where for subscription in find_members(group, sampled)),
         tuple(name for name in sampled.stream.names if name in content.columns),
-        tuple(one.id for one in group),
+        tuple(subscription.id for subscription in group),
         sampled.estimate_rate(content.count),
         sampled.measure_width(content.columns),
     )
@@ -220,7 +219,7 @@ def split_groups(groups: Sequence[Group], sampled: SampledStream) -> list[Group]
     with others it would. Here each group decides as a whole.
     """
     # A half goes back on the stack, so that it may be split again.
-    ahead, kept = list(groups), []
+    ahead, final = list(groups), []
     while ahead:
         group = ahead.pop()
         halves = halve_group(group) if len(group) > 1 else ()
@@ -228,8 +227,8 @@ def split_groups(groups: Sequence[Group], sampled: SampledStream) -> list[Group]
         if halves and cost < compute_bytes_read(group, sampled):
             ahead += halves
         else:
-            kept.append(group)
-    return kept
+            final.append(group)
+    return final
 
 
 def halve_group(group: Group) -> tuple[Group, Group]:
@@ -238,20 +237,20 @@ def halve_group(group: Group) -> tuple[Group, Group]:
     The others join the group to which they add fewer rows; of equals, the one with fewer rows.
     """
     # Two seeds: the job with most rows, and the one with most rows that the first lacks.
-    first = max(group, key=lambda one: one.count)
-    second = max(group, key=lambda one: (one is not first, count_bits(one.rows & ~first.rows)))
+    first = max(group, key=lambda job: job.count)
+    second = max(group, key=lambda job: (job is not first, count_bits(job.rows & ~first.rows)))
     halves: tuple[Group, Group] = [first], [second]
     # 2 × words: the sample rows of both groups so far, as bits.
     rows = np.array([first.rows, second.rows])
-    for one in group:
-        if one is first or one is second:
+    for job in group:
+        if job is first or job is second:
             continue
         sizes = np.bitwise_count(rows).sum(axis=1)
-        more = np.bitwise_count(rows | one.rows).sum(axis=1) - sizes
+        more = np.bitwise_count(rows | job.rows).sum(axis=1) - sizes
         # `lexsort` takes its last key first: fewest new rows, then the smaller group.
         chosen = int(np.lexsort((sizes, more))[0])
-        halves[chosen].append(one)
-        rows[chosen] |= one.rows
+        halves[chosen].append(job)
+        rows[chosen] |= job.rows
     return halves
 
 
@@ -269,7 +268,7 @@ def compute_bytes_read(group: Group, sampled: SampledStream) -> float:
 
 def unite_group(group: Group, sampled: SampledStream) -> Content:
     """Return what the shared stream of a group carries."""
-    return unite_contents([make_content(one) for one in group], sampled)
+    return unite_contents([make_content(subscription) for subscription in group], sampled)
 
 
 def compute_row_bytes(content: Content, sampled: SampledStream) -> float:

@@ -122,7 +122,7 @@ def unite_contents(parts: Sequence[Content], sampled: SampledStream) -> Content:
     rows = unite_bits([part.rows for part in parts], sampled.word_count)
     size = count_bits(rows)
     widest = _find_widest(parts, size, sampled.stream) or (None,)
-    contents = [_build_content(parts, rows, size, one, None) for one in widest]
+    contents = [_build_content(parts, rows, size, subscription, None) for subscription in widest]
     return min(contents, key=lambda content: sampled.measure_width(content.columns))
 
 
@@ -159,9 +159,10 @@ def _reuse_rows(
     known: Sequence[Content], parts: Sequence[Content], condition: Predicate, sampled: SampledStream
 ) -> Content:
     """Build a content with the rows of one that has the same condition, if there is one."""
-    for one in known:
-        if condition is get_condition(one):
-            return _build_content(parts, one.rows, one.count, one.widest, one.relaxed_condition)
+    for content in known:
+        if condition is get_condition(content):
+            widest, relaxed = content.widest, content.relaxed_condition
+            return _build_content(parts, content.rows, content.count, widest, relaxed)
     rows = sampled.find_rows(condition)
     return _build_content(parts, rows, count_bits(rows), None, condition)
 
@@ -174,13 +175,13 @@ def is_inside(narrow: Predicate, wide: Predicate, stream: Stream) -> bool:
         return False
 
 
-def _relax_condition(wanted: Predicate, condition: Predicate, stream: Stream) -> Predicate:
-    if wanted is condition:
+def _relax_condition(where: Predicate, condition: Predicate, stream: Stream) -> Predicate:
+    if where is condition:
         return condition
     try:
-        relaxation = relax(wanted, condition, stream, method="hcr")
+        relaxation = relax(where, condition, stream, method="hcr")
     except ExpansionTooLarge:
-        return disjunction((condition, wanted))
+        return disjunction((condition, where))
     return condition if relaxation.covered is Answer.YES else relaxation.predicate
 
 
@@ -209,10 +210,9 @@ def _is_proven_implied(narrow: Subscription, wide: Subscription, stream: Stream)
 
 def _find_widest(parts: Sequence[Content], size: int, stream: Stream) -> list[Subscription]:
     """Return the subscriptions that want all rows that any wants; they all want the same rows."""
-    # A relaxed part has no single subscription that stands for its rows; then there is no widest
-    # one.
+    # No single subscription has the rows of a relaxed part; then there is no widest one.
     widest = [part.widest for part in parts if part.relaxed_condition is None]
-    known = list({one.id: one for one in widest if one is not None}.values())
+    known = list({wide.id: wide for wide in widest if wide is not None}.values())
     if len(widest) < len(parts) or None in widest:
         return []
     return [

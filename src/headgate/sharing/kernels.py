@@ -6,33 +6,19 @@ A parent has a lower number than its children, so one pass from the root is enou
 import numpy as np
 
 from headgate.jit import kernel
-
-# Masks of the parallel bit count: "Hacker's Delight", figure 5-2, for 64 bits.
-ODD = np.uint64(0x5555555555555555)
-PAIRS = np.uint64(0x3333333333333333)
-FOURS = np.uint64(0x0F0F0F0F0F0F0F0F)
-BYTES = np.uint64(0x0101010101010101)
-
-
-@kernel
-def count_ones(word):
-    """Count the bits that are set: in pairs, in fours, in bytes, then all bytes together."""
-    word -= (word >> np.uint64(1)) & ODD
-    word = (word & PAIRS) + ((word >> np.uint64(2)) & PAIRS)
-    word = (word + (word >> np.uint64(4))) & FOURS
-    return np.int64((word * BYTES) >> np.uint64(56))  # the product adds all bytes into the highest
+from headgate.jit.intrinsics import popcount
 
 
 @kernel
 def sum_growth(
-    rows, count, column_use, width, readers, parent, link_cost, wanted, wanted_use, widths, scale
+    rows, count, column_use, width, readers, parent, link_cost, query_rows, query_use, widths, scale
 ):
     """Return for each hop the rows and row bytes that it lacks, and the traffic and load up to it.
 
     For each hop: `rows` (hops × words) and `count` are its sample rows, `column_use` (hops ×
     attributes) says which attributes it carries (1) or its filter reads (2), `width` is the bytes
     of its rows, `readers` how many read it, `parent` the number of the hop before it. Of the query:
-    `wanted` is its sample rows, `wanted_use` the attributes that it puts out (1) or reads (2).
+    `query_rows` is its sample rows, `query_use` the attributes that it puts out (1) or reads (2).
     `widths` is the bytes of each attribute, `scale` the rows per second of one sample row.
     """
     hops, words = rows.shape
@@ -43,17 +29,17 @@ def sum_growth(
     # The rows that the query wants; a hop that would hold exactly these needs no filter for it.
     size = np.int64(0)
     for word in range(words):
-        size += count_ones(wanted[word])
+        size += popcount(query_rows[word])
     for hop in range(1, hops):  # the root has all rows and columns
         for word in range(words):
-            missing_rows[hop] += count_ones(wanted[word] & ~rows[hop, word])
+            missing_rows[hop] += popcount(query_rows[word] & ~rows[hop, word])
         both = count[hop] + missing_rows[hop]
         # With more rows, the hop's consumers need a filter; with other rows, so does the query.
         breaks, filters = missing_rows[hop] > 0, both > size
         # An attribute is added if the query needs it and it is not carried, or if the hop's filter
         # reads it and a filter must now stand after the hop.
-        for place in range(len(wanted_use)):
-            reads = wanted_use[place] == 1 or (filters and wanted_use[place] == 2)
+        for place in range(len(query_use)):
+            reads = query_use[place] == 1 or (filters and query_use[place] == 2)
             use = column_use[hop, place]
             if (reads and use != 1) or (breaks and use == 2):
                 missing_bytes[hop] += widths[place]

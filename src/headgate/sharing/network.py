@@ -1,16 +1,25 @@
 """A network of peers: super-peers filter and forward, thin peers deliver streams or want results.
 
-"Matching and Evaluation of Disjunctive Predicates for Data Stream Sharing", section 1.
+"Matching and Evaluation of Disjunctive Predicates for Data Stream Sharing", section 1. `Routes`
+finds the cheapest paths through a network with the bandwidth that is left on its links.
 """
 
 from __future__ import annotations
 
+import heapq
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+import numpy.typing as npt
+
 from headgate.errors import NetworkError, did_you_mean
+from headgate.sharing.sampled_stream import PublishedStream
+
+BANDWIDTH_TOLERANCE = 1e-9  # of a bandwidth, for rounding
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +127,9 @@ class Network:
         """For each node its neighbours, each with the number of the link to it."""
         neighbours: dict[str, list[tuple[str, int]]] = {name: [] for name in self.nodes}
         for number, link in enumerate(self.links):
-            one, other = link.ends
-            neighbours[one].append((other, number))
-            neighbours[other].append((one, number))
+            first, second = link.ends
+            neighbours[first].append((second, number))
+            neighbours[second].append((first, number))
         return {name: tuple(links) for name, links in neighbours.items()}
 
     @cached_property
@@ -167,20 +176,20 @@ def _check_links(network: Network) -> None:
 
 
 def _check_thin(network: Network, node: Node) -> None:
-    ways = network.neighbours[node.name]
-    if not ways:
+    links = network.neighbours[node.name]
+    if not links:
         message = f"thin peer `{node.name}` has no link; give it one, to its super-peer"
         raise NetworkError(message, about=node.name)
-    if len(ways) > 1:
-        others = " and ".join(f"`{name}`" for name, _ in ways)
+    if len(links) > 1:
+        others = " and ".join(f"`{name}`" for name, _ in links)
         raise NetworkError(
             f"thin peer `{node.name}` is linked with {others}; it forwards nothing, so it has one "
             "link, to its super-peer",
             about=node.name,
         )
-    if network.nodes[ways[0][0]].is_thin:
+    if network.nodes[links[0][0]].is_thin:
         raise NetworkError(
-            f"thin peer `{node.name}` is linked with thin peer `{ways[0][0]}`; it needs a "
+            f"thin peer `{node.name}` is linked with thin peer `{links[0][0]}`; it needs a "
             "super-peer",
             about=node.name,
         )
@@ -201,3 +210,101 @@ def _check_connected(network: Network) -> None:
         if name not in reached:
             message = f"`{name}` cannot be reached from `{first}`; a link is missing"
             raise NetworkError(message, about=name)
+
+
+@dataclass(frozen=True, slots=True)
+class ShortestPaths:
+    """The cheapest paths to one super-peer, from each other one by number.
+
+    `costs` is the cost of a byte and `hops` the number of links. A cost is infinite where there is
+    no path; `next_node` and `next_link` are -1 there, and at the target.
+    """
+
+    names: Sequence[str]
+    costs: npt.NDArray[np.float64]
+    hops: npt.NDArray[np.int32]
+    next_node: npt.NDArray[np.int32]
+    next_link: npt.NDArray[np.int32]
+
+    def route(self, start: int) -> list[tuple[str, int]]:
+        """Return the nodes on the path from a node, each with the link that leads to it."""
+        route = []
+        while self.next_node[start] >= 0:
+            route.append((self.names[self.next_node[start]], int(self.next_link[start])))
+            start = self.next_node[start]
+        return route
+
+
+class Routes:
+    """Paths over links with bandwidth left; `used` is the bytes per second on each link."""
+
+    def __init__(self, network: Network) -> None:
+        self.network = network
+        self.used = [0.0] * len(network.links)
+        self.numbers = {name: number for number, name in enumerate(network.super_peers)}
+        self._cache: dict[str, ShortestPaths] = {}
+        self._bounded = [
+            number for number, link in enumerate(network.links) if math.isfinite(link.bandwidth)
+        ]
+
+    def copy(self) -> Routes:
+        """Return the same routes, with their own record of what is used."""
+        copied = copy(self)
+        copied.used = [*self.used]
+        return copied
+
+    def has_room(self, link: int, more: float) -> bool:
+        """Return whether a link can take so many more bytes per second."""
+        bandwidth = self.network.links[link].bandwidth
+        return more <= 0 or self.used[link] + more <= bandwidth * (1 + BANDWIDTH_TOLERANCE)
+
+    def find_paths(self, target: str, more: float) -> ShortestPaths:
+        """Return the cheapest paths that can take so many more bytes per second."""
+        # Paths around full links change with every query; only those over all links are cached.
+        full = {link for link in self._bounded if not self.has_room(link, more)}
+        if full:
+            return self._compute_paths(target, full)
+        if target not in self._cache:
+            self._cache[target] = self._compute_paths(target, full)
+        return self._cache[target]
+
+    def _compute_paths(self, target: str, full: set[int]) -> ShortestPaths:
+        """Run Dijkstra's algorithm; of paths that cost the same, take the one with fewer hops."""
+        network, numbers = self.network, self.numbers
+        costs = np.full(len(numbers), np.inf)
+        hops, next_node, next_link = np.full((3, len(numbers)), -1, np.int32)
+        # Entries are (cost, hops, node, next node, next link), so that ties go to fewer hops. The
+        # search runs from the target: links have no direction, and one run serves all starts.
+        ahead = [(0.0, 0, numbers[target], -1, -1)]
+        while ahead:
+            cost, distance, node, *came_from = heapq.heappop(ahead)
+            if costs[node] < np.inf:
+                continue
+            costs[node], hops[node] = cost, distance
+            next_node[node], next_link[node] = came_from
+            for name, link in network.neighbours[network.super_peers[node]]:
+                if name in numbers and link not in full and costs[numbers[name]] == np.inf:
+                    farther = cost + network.links[link].cost
+                    heapq.heappush(ahead, (farther, distance + 1, numbers[name], node, link))
+        return ShortestPaths(network.super_peers, costs, hops, next_node, next_link)
+
+
+def route_sources(network: Network, streams: Iterable[PublishedStream]) -> Routes:
+    """Return the routes of a network in which peers already deliver these streams.
+
+    Raises NetworkError where the link of such a peer has too little bandwidth for them.
+    """
+    routes = Routes(network)
+    for published in streams:
+        stream, link = published.sampled.stream, network.get_last_link(published.peer)
+        if link is None:
+            continue
+        rate = published.sampled.rate * published.sampled.measure_width(stream.names)
+        if not routes.has_room(link, rate):
+            raise NetworkError(
+                f"stream {stream.name} is {rate:,.0f} bytes/s, for which link "
+                f"{network.links[link]} has no room",
+                about=stream.name,
+            )
+        routes.used[link] += rate
+    return routes

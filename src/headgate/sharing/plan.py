@@ -126,9 +126,9 @@ class Plan:
         """Bytes per second on each link; the ends of the estimates are added up."""
         by_link: list[list[Estimate]] = [[] for _ in self.network.links]
         every: tuple[Flow | Delivery, ...] = (*self.flows, *self.deliveries)
-        for one in every:
-            if one.link is not None:
-                by_link[one.link].append(one.bytes)
+        for part in every:
+            if part.link is not None:
+                by_link[part.link].append(part.bytes)
         for origin in self.origins.values():
             if origin.link is not None:
                 whole = origin.rate * origin.row_bytes
@@ -139,13 +139,13 @@ class Plan:
     def cost(self) -> float:
         """Bytes per second times what a byte costs, over all links."""
         links = self.network.links
-        return sum(one.value * link.cost for one, link in zip(self.traffic, links, strict=True))
+        return sum(t.value * link.cost for t, link in zip(self.traffic, links, strict=True))
 
     def consumers(self, flow: int | None, stream: str) -> tuple[list[Flow], list[Delivery]]:
         """Return the flows and deliveries that take rows from a flow, or from a source for None."""
         return (
-            [one for one in self._children[flow, stream] if isinstance(one, Flow)],
-            [one for one in self._children[flow, stream] if isinstance(one, Delivery)],
+            [child for child in self._children[flow, stream] if isinstance(child, Flow)],
+            [child for child in self._children[flow, stream] if isinstance(child, Delivery)],
         )
 
     @cached_property
@@ -206,11 +206,11 @@ def make_plan(planner: Planner) -> Plan:
                     _make_flow(hop, len(flows), None if before is None else flows[before], tree)
                 )
             deliveries += [
-                _make_delivery(one, hop, numbers[hop], planner) for one in hop.deliveries
+                _make_delivery(each, hop, numbers[hop], planner) for each in hop.deliveries
             ]
     # Trees list deliveries by hop; the plan lists them as they were registered.
     order = {query: place for place, query in enumerate(planner.registered)}
-    deliveries.sort(key=lambda one: order[one.query.id])
+    deliveries.sort(key=lambda delivery: order[delivery.query.id])
     return Plan(
         planner.network,
         origins,
@@ -228,7 +228,7 @@ def _make_flow(hop: Hop, number: int, parent: Flow | None, tree: StreamTree) -> 
     # rows of the sample, but not of the stream.
     is_all = content.count == sampled.size and content.widest is None and not content.attributes
     wide = find_members(list(hop.served.values()), sampled)
-    where = content.relaxed_condition or disjunction(one.where for one in wide)
+    where = content.relaxed_condition or disjunction(member.where for member in wide)
     # Where nothing is filtered out, the rows are passed on as they are.
     goes_on = content.is_same(hop.parent.content) or (parent is not None and where == parent.where)
     return Flow(
@@ -240,7 +240,7 @@ def _make_flow(hop: Hop, number: int, parent: Flow | None, tree: StreamTree) -> 
         hop.end,
         None if is_all else where,
         tuple(name for name in sampled.stream.names if name in content.columns),
-        tuple(one.id for one in wide),
+        tuple(member.id for member in wide),
         tuple(hop.served),
         Estimate(*[sampled.rate] * 3) if is_all else sampled.estimate_rate(content.count),
         sampled.measure_width(content.columns),
@@ -252,26 +252,29 @@ def find_members(served: list[Subscription], sampled: SampledStream) -> list[Sub
     """Return the subscriptions that no other one implies; of equal ones the first."""
     # Comparing all pairs takes quadratic time in implications.
     if len(served) > MAX_COMPARED_CONDITIONS:
-        return list({one.where: one for one in reversed(served)}.values())[::-1]
-    # Keeps an antichain: a new one replaces all that it holds, and is dropped if one holds it.
+        return list({each.where: each for each in reversed(served)}.values())[::-1]
+    # `members` is an antichain: a new subscription replaces those that imply it, and is left out if
+    # it implies one of them.
     members: list[Subscription] = []
-    for one in served:
-        if not any(is_implied_by(one, other, sampled.stream) for other in members):
-            members = [other for other in members if not is_implied_by(other, one, sampled.stream)]
-            members.append(one)
+    for new in served:
+        if not any(is_implied_by(new, member, sampled.stream) for member in members):
+            members = [m for m in members if not is_implied_by(m, new, sampled.stream)]
+            members.append(new)
     return members
 
 
-def _make_delivery(wanted: Subscription, hop: Hop, flow: int | None, planner: Planner) -> Delivery:
-    sampled = planner.get_tree(wanted.query.stream_name).sampled
+def _make_delivery(
+    subscription: Subscription, hop: Hop, flow: int | None, planner: Planner
+) -> Delivery:
+    sampled = planner.get_tree(subscription.query.stream_name).sampled
     return Delivery(
-        wanted.query,
+        subscription.query,
         sampled.stream.name,
         hop.end,
-        wanted.target,
+        subscription.target,
         flow,
-        planner.network.get_last_link(wanted.target),
-        sampled.estimate_rate(wanted.count),
-        sampled.measure_width(make_content(wanted).columns),
-        not make_content(wanted).is_same(hop.content),
+        planner.network.get_last_link(subscription.target),
+        sampled.estimate_rate(subscription.count),
+        sampled.measure_width(make_content(subscription).columns),
+        not make_content(subscription).is_same(hop.content),
     )

@@ -73,8 +73,7 @@ def run_plan(
         passed = _filter_rows(arrived, further.where if further.is_filtered else None)
         carried = passed.select(list(further.columns))
         yield further, carried
-        # A flow that leaves the application is yielded with its rows, and another one goes on with
-        # them.
+        # A flow that leaves the application ends here: another application goes on with its rows.
         if application in (None, plan.network.nodes[further.end].application):
             yield from run_plan(plan, stream, carried, flow=further.number, application=application)
 
@@ -96,7 +95,7 @@ def _filter_rows(arrived: FilterableTable, where: Predicate | None) -> pa.Table:
     return arrived.table.filter(pa.array(arrived.compute_mask(where)))
 
 
-def application_names(network: Network) -> tuple[str, ...]:
+def list_application_names(network: Network) -> tuple[str, ...]:
     """Return the names of all applications, in the order of the network; "" where none is named.
 
     Raises NetworkError where only some super-peers have one; thin peers do no work.
@@ -113,31 +112,31 @@ def application_names(network: Network) -> tuple[str, ...]:
     return tuple(names)
 
 
-def resolve_application(network: Network, wanted: str | None) -> str:
+def resolve_application(network: Network, name: str | None) -> str:
     """Return the application of that name; without a name, the only one."""
-    known = application_names(network)
-    if wanted is None and len(known) == 1:
+    known = list_application_names(network)
+    if name is None and len(known) == 1:
         return known[0]
     names = ", ".join(known)
-    if wanted is None:
+    if name is None:
         raise UsageError(
             f"the network has the applications {names}; say which of them to run, "
             f'as in application = "{known[0]}"'
         )
-    if wanted in known and wanted:
-        return wanted
+    if name in known and name:
+        return name
     if known == ("",):
         raise UsageError(
-            f"no application `{wanted}`: the network file names no applications; leave it out"
+            f"no application `{name}`: the network file names no applications; leave it out"
         )
-    raise UsageError(f"no application `{wanted}` in the network; {did_you_mean(wanted, known)}")
+    raise UsageError(f"no application `{name}` in the network; {did_you_mean(name, known)}")
 
 
 def find_entering_streams(plan: Plan, application: str) -> tuple[Origin, ...]:
     """Return the streams that begin at a node of an application, in the order of their names."""
     nodes = plan.network.nodes
-    here = [one for one in plan.origins.values() if nodes[one.entry].application == application]
-    return tuple(sorted(here, key=lambda one: one.stream.name.lower()))
+    entering = [o for o in plan.origins.values() if nodes[o.entry].application == application]
+    return tuple(sorted(entering, key=lambda origin: origin.stream.name.lower()))
 
 
 def find_receiver(plan: Plan, flow: Flow) -> str | None:

@@ -26,16 +26,15 @@ JsonObject = Mapping[str, Any]
 def plan_to_json(plan: Plan) -> str:
     """Write a plan without its decisions and the metadata of its queries."""
     # Every query is delivered exactly once, so deliveries hold them all by id.
-    queries = {one.query.id: one.query for one in plan.deliveries}
+    queries = {delivery.query.id: delivery.query for delivery in plan.deliveries}
+    nodes, links = plan.network.nodes.values(), plan.network.links
     fields = {
-        "schema": schema_to_sql(Schema(tuple(one.stream for one in plan.origins.values()))),
-        "nodes": [[one.name, one.is_thin, one.application] for one in plan.network.nodes.values()],
-        "links": [
-            [*one.ends, one.cost, _finite_or_none(one.bandwidth)] for one in plan.network.links
-        ],
-        "origins": [_origin_to_json(one) for one in plan.origins.values()],
-        "flows": [_flow_to_json(one, queries) for one in plan.flows],
-        "deliveries": [_delivery_to_json(one) for one in plan.deliveries],
+        "schema": schema_to_sql(Schema(tuple(o.stream for o in plan.origins.values()))),
+        "nodes": [[node.name, node.is_thin, node.application] for node in nodes],
+        "links": [[*link.ends, link.cost, _finite_or_none(link.bandwidth)] for link in links],
+        "origins": [_origin_to_json(origin) for origin in plan.origins.values()],
+        "flows": [_flow_to_json(flow, queries) for flow in plan.flows],
+        "deliveries": [_delivery_to_json(delivery) for delivery in plan.deliveries],
     }
     return json.dumps(fields, ensure_ascii=False, allow_nan=False) + "\n"
 
@@ -44,22 +43,20 @@ def plan_from_json(text: str) -> Plan:
     """Read a plan back from its text."""
     fields = json.loads(text)
     schema = read_schema(fields["schema"])
-    nodes = [Node(*one) for one in fields["nodes"]]
+    nodes = [Node(*node) for node in fields["nodes"]]
     links = [
-        Link((one, other), cost, math.inf if bandwidth is None else bandwidth)
-        for one, other, cost, bandwidth in fields["links"]
+        Link((first, second), cost, math.inf if bandwidth is None else bandwidth)
+        for first, second, cost, bandwidth in fields["links"]
     ]
-    origins = [_origin_from_json(one, schema) for one in fields["origins"]]
+    origins = [_origin_from_json(origin, schema) for origin in fields["origins"]]
     # Deliveries come first: flows take their conditions from the queries in them.
-    deliveries = tuple(_delivery_from_json(one, schema) for one in fields["deliveries"])
-    queries = {one.query.id: one.query for one in deliveries}
+    deliveries = tuple(_delivery_from_json(each, schema) for each in fields["deliveries"])
+    queries = {delivery.query.id: delivery.query for delivery in deliveries}
+    flows = enumerate(fields["flows"])
     return Plan(
         Network.of(nodes, links),
-        {one.stream.name: one for one in origins},
-        tuple(
-            _flow_from_json(one, number, queries, schema)
-            for number, one in enumerate(fields["flows"])
-        ),
+        {origin.stream.name: origin for origin in origins},
+        tuple(_flow_from_json(flow, number, queries, schema) for number, flow in flows),
         deliveries,
         (),
     )
@@ -165,7 +162,7 @@ def _query_from_json(query_id: str, select: str, schema: Schema) -> Query:
 
 
 def _unite_members(members: tuple[str, ...] | list[str], queries: Mapping[str, Query]) -> Predicate:
-    return disjunction(queries[one].where for one in members)
+    return disjunction(queries[member].where for member in members)
 
 
 def _estimate_to_json(estimate: Estimate) -> list[float]:

@@ -22,12 +22,10 @@ from headgate.sharing.content import (
     subscribe,
     unite_contents,
 )
-from headgate.sharing.coverage import Coverage
 from headgate.sharing.decisions import DEFAULT_LOAD_COST, Decision, Method, Strategy
-from headgate.sharing.network import Network
-from headgate.sharing.routes import route_sources
+from headgate.sharing.network import Network, route_sources
 from headgate.sharing.sampled_stream import PublishedStream, SampledStream
-from headgate.sharing.search import AlternativeSearch, Candidate
+from headgate.sharing.search import AlternativeSearch, Candidate, Coverage
 from headgate.sharing.tree import Hop, StreamTree
 
 
@@ -57,7 +55,7 @@ class Planner:
     decisions
         By query id: the alternative that was chosen, and the others.
     registered
-        By query id, in the order of registration: what is wanted, and where it is delivered.
+        By query id, in the order of registration: the subscription, and the hop that delivers it.
 
     Raises
     ------
@@ -92,12 +90,12 @@ class Planner:
         self.network = network
         self.strategy, self.method, self.load_cost = strategy, method, load_cost
         self.routes = route_sources(network, streams)
-        self.published = {one.sampled.stream.name: one for one in streams}
-        self.trees = {name: self._plant_tree(one) for name, one in self.published.items()}
+        self.published = {each.sampled.stream.name: each for each in streams}
+        self.trees = {name: self._plant_tree(each) for name, each in self.published.items()}
         self.registered: dict[str, tuple[Subscription, Hop]] = {}
         self.decisions: dict[str, Decision] = {}
         self._coverages = {
-            name: Coverage(one.sampled.stream, method, {}) for name, one in self.published.items()
+            name: Coverage(each.sampled.stream, method, {}) for name, each in self.published.items()
         }
 
     def copy(self) -> Planner:
@@ -109,10 +107,10 @@ class Planner:
         # Subscriptions are shared with the original, hops are not: find the copies, then restore
         # the order of registration.
         copied.registered = {
-            wanted.id: (wanted, hop)
+            subscription.id: (subscription, hop)
             for tree in copied.trees.values()
             for hop in tree
-            for wanted in hop.deliveries
+            for subscription in hop.deliveries
         }
         copied.registered = {name: copied.registered[name] for name in self.registered}
         return copied
@@ -126,25 +124,21 @@ class Planner:
             raise UsageError(f"query `{query.id}` is registered already; unregister it first")
         tree = self.get_tree(query.stream_name)
         self.network.get_node(target)
-        wanted = subscribe(query, target, tree.sampled)
-        search = self._make_search(tree, wanted)
-        # Cheapest first; refused ones are kept, so that the decision can say why they were not
-        # chosen.
+        subscription = subscribe(query, target, tree.sampled)
+        search = self._make_search(tree, subscription)
+        # Cheapest first; refused ones too, so that the decision can say why they were not chosen.
         candidates = search.find_candidates()
-        chosen = next((one for one in candidates if not one.alternative.refused), None)
+        chosen = next((c for c in candidates if not c.alternative.refused), None)
         if chosen is None:
-            said = (
-                candidates[0].alternative.refused
-                if candidates
-                else f"every way to {target} is full"
-            )
-            raise NetworkError(f"query `{query.id}` has no room: {said}", about=query.id)
+            is_full = f"every way to {target} is full"
+            reason = candidates[0].alternative.refused if candidates else is_full
+            raise NetworkError(f"query `{query.id}` has no room: {reason}", about=query.id)
         self._serve(search, chosen)
         decision = Decision(
             query.id,
             target,
             chosen.alternative,
-            tuple(one.alternative for one in candidates if one is not chosen),
+            tuple(c.alternative for c in candidates if c is not chosen),
         )
         self.decisions[query.id] = decision
         return decision
@@ -154,13 +148,13 @@ class Planner:
         if query_id not in self.registered:
             hint = did_you_mean(query_id, self.registered)
             raise UsageError(f"query `{query_id}` is not registered; {hint}")
-        wanted, hop = self.registered.pop(query_id)
+        subscription, hop = self.registered.pop(query_id)
         del self.decisions[query_id]
-        tree = self.get_tree(wanted.query.stream_name)
-        hop.deliveries.remove(wanted)
+        tree = self.get_tree(subscription.query.stream_name)
+        hop.deliveries.remove(subscription)
         tree.update_hop(hop)
-        last = self.network.get_last_link(wanted.target)
-        self._add_traffic(last, -compute_byte_rate(make_content(wanted), tree.sampled))
+        last = self.network.get_last_link(subscription.target)
+        self._add_traffic(last, -compute_byte_rate(make_content(subscription), tree.sampled))
         # From the delivery up to the source: a hop that serves nobody ends, others narrow.
         for each in list(hop.path_to_root):
             del each.served[query_id]
@@ -170,9 +164,9 @@ class Planner:
             elif self.strategy != "ship":
                 self._change_content(tree, each, self._narrow_hop(each, tree.sampled))
 
-    def _plant_tree(self, one: PublishedStream) -> StreamTree:
-        entry = self.network.get_host(one.peer)
-        return StreamTree(one.sampled, entry, self.routes.numbers[entry])
+    def _plant_tree(self, published: PublishedStream) -> StreamTree:
+        entry = self.network.get_host(published.peer)
+        return StreamTree(published.sampled, entry, self.routes.numbers[entry])
 
     def get_tree(self, stream: str) -> StreamTree:
         """Return the tree of a stream, whatever the case of its name."""
@@ -182,12 +176,12 @@ class Planner:
             raise NetworkError(f"no peer delivers stream `{stream}`; {hint}", about=stream)
         return tree
 
-    def _make_search(self, tree: StreamTree, wanted: Subscription) -> AlternativeSearch:
+    def _make_search(self, tree: StreamTree, subscription: Subscription) -> AlternativeSearch:
         return AlternativeSearch(
             self.network,
             self.routes,
             tree,
-            wanted,
+            subscription,
             self.strategy,
             self._coverages[tree.sampled.stream.name],
             self.load_cost,
@@ -195,31 +189,28 @@ class Planner:
 
     def _serve(self, search: AlternativeSearch, chosen: Candidate) -> None:
         """Let a query branch off at the end of a hop, and all hops before it carry its rows."""
-        tree, wanted, sent = search.tree, search.wanted, search.sent
-        # New hops from where the query branches off to its super-peer, each with the query's
-        # content.
+        tree, subscription, sent = search.tree, search.subscription, search.sent
+        # New hops carry the query's own content from where it branches off to its super-peer.
         hop = chosen.hop
         for name, link in search.paths.route(hop.node):
             cost = self.network.links[link].cost
             hop = tree.add_hop(hop, (link, cost), (name, self.routes.numbers[name]), sent)
-            hop.served[wanted.id] = wanted
+            hop.served[subscription.id] = subscription
             self._add_traffic(link, compute_byte_rate(sent, tree.sampled))
-        hop.deliveries.append(wanted)
-        last = self.network.get_last_link(wanted.target)
-        self._add_traffic(last, compute_byte_rate(make_content(wanted), tree.sampled))
-        self.registered[wanted.id] = wanted, hop
+        hop.deliveries.append(subscription)
+        last = self.network.get_last_link(subscription.target)
+        self._add_traffic(last, compute_byte_rate(make_content(subscription), tree.sampled))
+        self.registered[subscription.id] = subscription, hop
         tree.update_hop(hop)
         # Last, the hops before the branch: they carry the wider contents that were priced.
         for each, content in chosen.contents:
             self._change_content(tree, each, content)
         for each in chosen.hop.path_to_root:
-            each.served[wanted.id] = wanted
+            each.served[subscription.id] = subscription
 
     def _change_content(self, tree: StreamTree, hop: Hop, content: Content) -> None:
-        more = compute_byte_rate(content, tree.sampled) - compute_byte_rate(
-            hop.content, tree.sampled
-        )
-        self._add_traffic(hop.link, more)
+        after = compute_byte_rate(content, tree.sampled)
+        self._add_traffic(hop.link, after - compute_byte_rate(hop.content, tree.sampled))
         tree.update_hop(hop, content)
 
     def _narrow_hop(self, hop: Hop, sampled: SampledStream) -> Content:

@@ -10,8 +10,7 @@ from headgate.errors import NetworkError
 from headgate.queries import Query
 from headgate.sharing.content import Subscription
 from headgate.sharing.decisions import Method, Strategy
-from headgate.sharing.network_file import NetworkFile
-from headgate.sharing.network_queries import Departure
+from headgate.sharing.network_file import Departure, NetworkFile
 from headgate.sharing.optimum import MAX_OPTIMUM_QUERIES, compute_optimum
 from headgate.sharing.planner import Planner, compute_costs
 
@@ -175,9 +174,9 @@ def improve_plan(
 
 def _choose_again(planner: Planner, progress: Progress) -> None:
     for query_id in list(planner.registered):
-        wanted, _ = planner.registered[query_id]
+        subscription, _ = planner.registered[query_id]
         planner.unregister(query_id)
-        planner.register(wanted.query, wanted.target)
+        planner.register(subscription.query, subscription.target)
         progress(1)
 
 
@@ -223,20 +222,21 @@ def rearrange_plan(planner: Planner) -> Planner:
         method=planner.method,
         load_cost=planner.load_cost,
     )
-    subscriptions = [wanted for wanted, _ in planner.registered.values()]
-    for wanted in sorted(subscriptions, key=lambda wanted: _registration_key(planner, wanted)):
-        rearranged.register(wanted.query, wanted.target)
+    # The key is a total order of the queries, so that the order in which they came is forgotten.
+    subscriptions = [subscription for subscription, _ in planner.registered.values()]
+    for subscription in sorted(subscriptions, key=lambda s: _make_sort_key(planner, s)):
+        rearranged.register(subscription.query, subscription.target)
     return rearranged
 
 
-def _registration_key(planner: Planner, wanted: Subscription) -> tuple[float, str, int, str]:
+def _make_sort_key(planner: Planner, subscription: Subscription) -> tuple[float, str, int, str]:
     """Order by distance from the source; at the same node, the query with most rows first."""
     # The id comes last, so that the order is total and does not depend on that of registration.
     # Zero bytes fit on every link, so bandwidth plays no part.
-    host = planner.network.get_host(wanted.target)
-    entry = planner.get_tree(wanted.query.stream_name).root.node
+    host = planner.network.get_host(subscription.target)
+    entry = planner.get_tree(subscription.query.stream_name).root.node
     cost = float(planner.routes.find_paths(host, 0.0).costs[entry])
-    return cost, host, -wanted.count, wanted.id
+    return cost, host, -subscription.count, subscription.id
 
 
 def compare_strategies(
@@ -286,7 +286,7 @@ def compare_strategies(
         total = compute_total_cost(planner)
         costs.append(StrategyCost(strategy, method, *compute_costs(planner), total))
         # All strategies end with the same queries; any that has a plan gives them to the optimum.
-        registered = [(wanted.query, wanted.target) for wanted, _ in planner.registered.values()]
+        registered = [(s.query, s.target) for s, _ in planner.registered.values()]
     # The optimum takes exponential time, so it is computed for few queries only.
     by_stream = Counter(query.stream_name for query, _ in registered)
     if registered and max(by_stream.values()) <= MAX_OPTIMUM_QUERIES:

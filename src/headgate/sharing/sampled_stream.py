@@ -81,9 +81,9 @@ def sum_estimates(estimates: Iterable[Estimate]) -> Estimate:
     """Return the sum; its ends are the sums of the ends, so they are rather too wide."""
     every = list(estimates)
     return Estimate(
-        sum(one.low for one in every),
-        sum(one.value for one in every),
-        sum(one.high for one in every),
+        sum(estimate.low for estimate in every),
+        sum(estimate.value for estimate in every),
+        sum(estimate.high for estimate in every),
     )
 
 

@@ -70,7 +70,7 @@ def read_sample(
     # Every row gets a random key, and the rows with the lowest keys are kept: a uniform sample in
     # one pass, however the file is cut into batches.
     random = np.random.default_rng(seed)
-    kept = pa.table({a.name: pa.array([], a.type.arrow) for a in stream})
+    sample = pa.table({a.name: pa.array([], a.type.arrow) for a in stream})
     keys = np.empty(0)
     dead = ""
     for batch in read_events(path, stream):
@@ -78,30 +78,29 @@ def read_sample(
         rows = pa.Table.from_batches([batch.table])
         if not rows.num_rows:
             continue
-        kept = pa.concat_tables([kept, rows.cast(kept.schema)]) if kept.num_rows else rows
+        sample = pa.concat_tables([sample, rows.cast(sample.schema)]) if sample.num_rows else rows
         keys = np.concatenate((keys, random.random(rows.num_rows)))
         if len(keys) > max_rows:
-            # `argpartition` finds the lowest keys in linear time; sorting restores the order of the
-            # file.
+            # Partitioning takes linear time; sorting restores the order of the file.
             chosen = np.sort(np.argpartition(keys, max_rows)[:max_rows])
-            kept, keys = kept.take(chosen), keys[chosen]
-    if not kept.num_rows:
+            sample, keys = sample.take(chosen), keys[chosen]
+    if not sample.num_rows:
         why = f"; the first line that was refused: {dead}" if dead else ""
         raise EventError(f"{path}: no event of stream {stream.name} to draw a sample from{why}")
-    return kept
+    return sample
 
 
 def draw_sample(
     stream: Stream, table: TomlTable, row_count: int = MAX_SAMPLE_ROWS, seed: int = SAMPLE_SEED
 ) -> pa.Table:
     """Draw rows by a table of statistics, the same ones for the same seed."""
-    given = dict(_find_tables(stream, table))
+    tables = dict(_find_tables(stream, table))
     arrays = []
     for place, attribute in enumerate(stream):
         # Each attribute has a generator of its own, so that the statistics of one do not change
         # what is drawn for another.
         random = np.random.default_rng([seed, place])
-        statistics = given.get(attribute.name, table.get_table(attribute.name))
+        statistics = tables.get(attribute.name, table.get_table(attribute.name))
         array = _draw_values(attribute, statistics, random, row_count)
         share = _read_null_share(attribute, statistics)
         statistics.check_all_used()
@@ -193,8 +192,7 @@ def _draw_from_domain(attribute: Attribute, statistics: TomlTable, chances: Unif
     """Draw all values of a CHECK equally often."""
     if isinstance(attribute.type, Boolean):
         return pa.array(chances < 0.5)
-    # A short list is drawn from by position and one bounded interval by ordinal; any other domain
-    # needs statistics.
+    # A short list is drawn from by position, one bounded interval by ordinal.
     listed = attribute.domain.finite_ordinals(MAX_LISTED_VALUES)
     if listed:
         values = [attribute.type.value(ordinal) for ordinal in listed]
@@ -207,9 +205,10 @@ def _draw_from_domain(attribute: Attribute, statistics: TomlTable, chances: Unif
         and not isinstance(attribute.type, Double | String)
     ):
         return _draw_ordinals(attribute, whole, chances)
-    what = "how many `letters` it has" if isinstance(attribute.type, String) else "`min` and `max`"
+    is_text = isinstance(attribute.type, String)
+    needed = "how many `letters` it has" if is_text else "`min` and `max`"
     raise statistics.make_error(
-        (), f"there are no statistics of `{attribute.name}`", f"give its `values`, or {what}"
+        (), f"there are no statistics of `{attribute.name}`", f"give its `values`, or {needed}"
     )
 
 

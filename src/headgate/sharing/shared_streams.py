@@ -161,7 +161,7 @@ class _StreamBuilder:
             None,
             origin.stream.names,
             (),
-            tuple(one.query.id for one in self.plan.deliveries if one.stream == name),
+            tuple(d.query.id for d in self.plan.deliveries if d.stream == name),
             (),
             Estimate(rate, rate, rate),
             origin.row_bytes,

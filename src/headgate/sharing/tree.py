@@ -122,12 +122,12 @@ class StreamTree:
     def _close_gaps(self) -> None:
         self._gaps = 0
         # Order is kept, so parents still have lower numbers than their children.
-        kept = [hop.number for hop in self]
+        numbers = [hop.number for hop in self]
         self.hops = list(self)
         for number, hop in enumerate(self.hops):
             assert hop is not None
             hop.number = number
-        self.arrays = self.arrays.select(np.array(kept, np.int64))
+        self.arrays = self.arrays.select(np.array(numbers, np.int64))
         # The selected rows hold old numbers of parents; all hops have their new ones by now.
         for hop in self:
             if hop.parent is not None:
@@ -211,9 +211,9 @@ class HopArrays:
         """Return the same rows with room for as many again."""
         return HopArrays(*(np.concatenate((a, np.zeros_like(a))) for a in self._all))
 
-    def select(self, kept: npt.NDArray[np.int64]) -> HopArrays:
+    def select(self, numbers: npt.NDArray[np.int64]) -> HopArrays:
         """Return only these rows, with room for as many again."""
-        return HopArrays(*(a[kept] for a in self._all)).double()
+        return HopArrays(*(a[numbers] for a in self._all)).double()
 
     @property
     def _all(self) -> tuple[npt.NDArray[Any], ...]:

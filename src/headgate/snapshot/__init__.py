@@ -1,10 +1,9 @@
 """Query sets as immutable directories of arrays, which workers map into memory.
 
 A JSON manifest (`manifest`) lists the segments (`segments`): a base, and the steps that lead from
-it to the present, each a few tombstones and a delta (`order`). All segments are Arrow files without
-compression (`files`) of encoded queries (`arrays`). A directory appears by a rename,
-complete or not at all (`write`), and a pointer file says which of the published ones is current
-(`publisher`).
+it to the present, each a few tombstones and a delta. All segments are Arrow files without
+compression (`files`) of encoded queries (`arrays`). A directory appears by a rename, complete or
+not at all (`write`), and a pointer file says which of the published ones is current (`publisher`).
 """
 
 from headgate.snapshot.manifest import fingerprint

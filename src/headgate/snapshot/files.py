@@ -53,13 +53,14 @@ def read_arrays(path: Path, layout: Arrays) -> Arrays:
     except (OSError, pa.ArrowException) as error:
         raise SnapshotError(f"{path}: not an Arrow file ({error})") from None
     # exactly this schema: an unchecked kernel would read other types as numbers of its own
-    wanted = [(name, pa.from_numpy_dtype(values.dtype)) for name, values in layout.items()]
-    expected = pa.schema([pa.field(name, pa.large_list(inner)) for name, inner in wanted])
+    typed_names = [(name, pa.from_numpy_dtype(values.dtype)) for name, values in layout.items()]
+    expected = pa.schema([pa.field(name, pa.large_list(inner)) for name, inner in typed_names])
     if batch.schema != expected or batch.num_rows != 1:
         raise SnapshotError(f"{path}: its arrays are not those of such a segment")
     arrays = {}
     for name, column in zip(layout, batch.columns, strict=True):
         assert isinstance(column, pa.LargeListArray)
+        # a view of the mapped file: nothing is read before it is used
         arrays[name] = np.asarray(column.flatten().to_numpy())
     return arrays
 
@@ -86,6 +87,7 @@ def assemble_arrays(template: T, arrays: Arrays, prefix: str = "") -> T:
     values: dict[str, Any] = {}
     for field in fields(template):
         value, name = getattr(template, field.name), prefix + field.name
+        # a field is an array, or a dataclass of arrays under its own prefix
         inner = not isinstance(value, np.ndarray)
         values[field.name] = assemble_arrays(value, arrays, f"{name}.") if inner else arrays[name]
     return replace(template, **values)

@@ -32,9 +32,9 @@ from headgate.schema import Schema
 from headgate.snapshot.segments import KINDS
 from headgate.sql import Rejected, Script, render_schema
 
-NAME = "manifest.json"
-FORMAT = 1
-MAX_BYTES = 1 << 26
+MANIFEST_NAME = "manifest.json"
+FORMAT_VERSION = 1
+MAX_MANIFEST_BYTES = 1 << 26
 
 T = TypeVar("T")
 
@@ -69,107 +69,116 @@ def file_name(place: int, kind: str) -> str:
     return f"{place}-{kind}.arrow"
 
 
-def manifest_text(manifest: Manifest) -> str:
+def render_manifest(manifest: Manifest) -> str:
     """Return the manifest as JSON."""
     content = {
-        "format": FORMAT,
+        "format": FORMAT_VERSION,
         "written_by": f"headgate {package_version('headgate')}",
         **asdict(manifest),
     }
-    return json.dumps(content | {"checksum": _checksum(content)}, indent=1) + "\n"
+    return json.dumps(content | {"checksum": _compute_checksum(content)}, indent=1) + "\n"
 
 
-def _checksum(content: dict[str, Any]) -> str:
+def _compute_checksum(content: dict[str, Any]) -> str:
     text = json.dumps(content, sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def read_manifest(directory: Path) -> Manifest:
     """Return the manifest of a snapshot; raise SnapshotError if anything in it is wrong."""
-    path = directory / NAME
+    path = directory / MANIFEST_NAME
     try:
-        return _manifest(_content(path))
+        return _parse_manifest(_read_content(path))
     except FileNotFoundError:
         raise SnapshotError(f"{path}: is missing; there is no snapshot here") from None
     except OSError as error:
         raise SnapshotError(f"{path}: cannot be read ({error.strerror})") from None
-    except _Wrong as wrong:
+    except _ManifestError as wrong:
         raise SnapshotError(f"{path}: {wrong}") from None
 
 
 def fingerprint(directory: Path) -> str:
     """Return a hash that tells a snapshot from any other, at the price of one small file."""
     try:
-        return hashlib.blake2b((directory / NAME).read_bytes(), digest_size=16).hexdigest()
+        return hashlib.blake2b((directory / MANIFEST_NAME).read_bytes(), digest_size=16).hexdigest()
     except OSError as error:
-        raise SnapshotError(f"{directory / NAME}: cannot be read ({error.strerror})") from None
+        raise SnapshotError(
+            f"{directory / MANIFEST_NAME}: cannot be read ({error.strerror})"
+        ) from None
 
 
-class _Wrong(ValueError):
+class _ManifestError(ValueError):
     """An error in a manifest, without the name of its file."""
 
 
-def _content(path: Path) -> dict[str, Any]:
-    if path.stat().st_size > MAX_BYTES:
-        raise _Wrong(f"larger than {MAX_BYTES:,} bytes")
+def _read_content(path: Path) -> dict[str, Any]:
+    # before it is read, as anybody may have put the file there
+    if path.stat().st_size > MAX_MANIFEST_BYTES:
+        raise _ManifestError(f"larger than {MAX_MANIFEST_BYTES:,} bytes")
     try:
         content = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
-        raise _Wrong(f"not JSON ({error})") from None
+        raise _ManifestError(f"not JSON ({error})") from None
     if not isinstance(content, dict):
-        raise _Wrong("not a JSON object")
+        raise _ManifestError("not a JSON object")
     return content
 
 
-def _manifest(content: dict[str, Any]) -> Manifest:
-    format_ = _field(content, "format", int)
-    if format_ != FORMAT:
-        hint = "update Headgate" if format_ > FORMAT else "publish the queries again"
-        raise _Wrong(f"format {format_} is not known here, only {FORMAT}; {hint}")
+def _parse_manifest(content: dict[str, Any]) -> Manifest:
+    format_ = _get_field(content, "format", int)
+    if format_ != FORMAT_VERSION:
+        hint = "update Headgate" if format_ > FORMAT_VERSION else "publish the queries again"
+        raise _ManifestError(f"format {format_} is not known here, only {FORMAT_VERSION}; {hint}")
     # after the format: another format may compute its checksum in another way
     expected = content.pop("checksum", None)
-    if expected != _checksum(content):
-        raise _Wrong("its checksum is another; it was changed or damaged")
+    if expected != _compute_checksum(content):
+        raise _ManifestError("its checksum is another; it was changed or damaged")
     version = content.get("version")
     if type(version) is not int and type(version) is not str:
-        raise _Wrong("`version` is neither a number nor a hash")
-    entries = _field(content, "segments", list)
-    segments = tuple(_entry(place, entry) for place, entry in enumerate(entries))
+        raise _ManifestError("`version` is neither a number nor a hash")
+    # in order: a base, then tombstones and deltas
+    entries = _get_field(content, "segments", list)
+    segments = tuple(_parse_entry(place, entry) for place, entry in enumerate(entries))
     if [entry.kind for entry in segments].count("base") != 1 or segments[0].kind != "base":
-        raise _Wrong("its segments do not begin with their only base")
-    schema = _field(content, "schema", str)
-    return Manifest(version, _count(content, "queries"), schema, segments)
+        raise _ManifestError("its segments do not begin with their only base")
+    schema = _get_field(content, "schema", str)
+    return Manifest(version, _get_count(content, "queries"), schema, segments)
 
 
-def _entry(place: int, entry: object) -> Entry:
+def _parse_entry(place: int, entry: object) -> Entry:
     if not isinstance(entry, dict):
-        raise _Wrong(f"segment {place} is not an object")
-    kind, file = _field(entry, "kind", str), _field(entry, "file", str)
+        raise _ManifestError(f"segment {place} is not an object")
+    kind, file = _get_field(entry, "kind", str), _get_field(entry, "file", str)
     if kind not in KINDS:
-        raise _Wrong(f"`{kind}` is not a kind of segment")
+        raise _ManifestError(f"`{kind}` is not a kind of segment")
+    # so that no manifest can name a file outside of its directory
     if file != file_name(place, kind):
-        raise _Wrong(f"`{file}` is not a file of this snapshot; it should be {place}-{kind}.arrow")
-    count, size = _count(entry, "count"), _count(entry, "size")
-    return Entry(kind, file, count, size, _field(entry, "blake2b", str))
+        raise _ManifestError(
+            f"`{file}` is not a file of this snapshot; it should be {place}-{kind}.arrow"
+        )
+    count, size = _get_count(entry, "count"), _get_count(entry, "size")
+    return Entry(kind, file, count, size, _get_field(entry, "blake2b", str))
 
 
-def _count(content: dict[str, Any], key: str) -> int:
-    value = _field(content, key, int)
+def _get_count(content: dict[str, Any], key: str) -> int:
+    value = _get_field(content, key, int)
     if not 0 <= value < 1 << 62:
-        raise _Wrong(f"`{key}` is {value}, which cannot be")
+        raise _ManifestError(f"`{key}` is {value}, which cannot be")
     return value
 
 
-def _field(content: dict[str, Any], key: str, kind: type[T]) -> T:
+def _get_field(content: dict[str, Any], key: str, kind: type[T]) -> T:
     value = content.get(key)
+    # not `isinstance`, by which True would be a number
     if type(value) is not kind:
-        raise _Wrong(f"`{key}` is missing or not of type {kind.__name__}")
+        raise _ManifestError(f"`{key}` is missing or not of type {kind.__name__}")
     return value
 
 
 def schema_to_sql(schema: Schema) -> str:
     """Return a schema as SQL; raise if it would be read back differently."""
     text = render_schema(schema)
+    # a schema that was made by hand may say what SQL cannot
     if read_schema(text) != schema:
         raise UsageError("this schema cannot be stored: it would be read back differently")
     return text

@@ -41,10 +41,11 @@ def publish(queries: QuerySet, root: str | Path) -> Snapshot:
     path = Path(root)
     try:
         path.mkdir(parents=True, exist_ok=True)
-        number = _publish(queries, path)
+        number = _write_next(queries, path)
         _advance(path, number)
     except OSError as error:
         raise SnapshotError(f"{path}: cannot be published to ({error})") from None
+    # this process has just written it, or verified it as the parent
     return open_snapshot(path / str(number), verify=False)
 
 
@@ -55,41 +56,43 @@ def open_current(root: str | Path, *, verify: bool = True) -> Snapshot:
     if number is None:
         raise SnapshotError(f"{path / POINTER}: is missing; nothing has been published there")
     snapshot = open_snapshot(path / str(number), verify=verify)
+    # a directory that was copied or renamed by hand
     if snapshot.version != number:
         actual = f"{snapshot.directory}: is version {snapshot.version}"
         raise SnapshotError(f"{actual}, and not the one that its name says")
     return snapshot
 
 
-def _publish(queries: QuerySet, root: Path) -> int:
-    with _stage(root) as stage:
-        parent = _parent(root)
+def _write_next(queries: QuerySet, root: Path) -> int:
+    with _prepare_stage(root) as stage:
+        parent = _open_parent(root)
+        # without a version, so that it can be compared with the parent's
         manifest = write_segments(queries, stage, parent)
         # the same segments, schema and count: nothing changed since
         if parent is not None and manifest == replace(parent.manifest, version=""):
             return int(parent.version)
         # another publisher may take the number first: then the rename fails, and the next is tried
         while True:
-            number = _greatest_number(root) + 1
+            number = _find_greatest_number(root) + 1
             write_manifest(stage, replace(manifest, version=number))
             if rename_stage(stage, root / str(number)):
                 return number
 
 
-def _parent(root: Path) -> Snapshot | None:
+def _open_parent(root: Path) -> Snapshot | None:
     try:
         return open_current(root)
     except SnapshotError:
         return None
 
 
-def _greatest_number(root: Path) -> int:
+def _find_greatest_number(root: Path) -> int:
     """Return the greatest number given so far, also of a deleted version in the pointer."""
     numbers = [int(entry) for entry in os.listdir(root) if _NUMBER.fullmatch(entry)]
-    return max([*numbers, _pointer_number(root)])
+    return max([*numbers, _read_pointer_number(root)])
 
 
-def _pointer_number(root: Path) -> int:
+def _read_pointer_number(root: Path) -> int:
     """Return the number in the pointer file; 0 if there is none."""
     try:
         return read_pointer(root) or 0
@@ -101,6 +104,7 @@ def read_pointer(root: Path) -> int | None:
     """Return the number in the pointer file; None if there is no such file."""
     pointer = root / POINTER
     try:
+        # a number of at most 18 digits; whatever is longer is none
         text = pointer.read_bytes()[:40].decode("ascii").removesuffix("\n")
     except FileNotFoundError:
         return None
@@ -116,7 +120,8 @@ def read_pointer(root: Path) -> int | None:
 def _advance(root: Path, number: int) -> None:
     """Move the pointer to a number, unless a greater one is current."""
     with _lock(root):
-        if number > _pointer_number(root):
+        # another publisher may have moved it further in the meantime
+        if number > _read_pointer_number(root):
             # a reader sees the old number or the new one, also after a power failure
             prepared = root / f".{POINTER}"
             prepared.write_text(f"{number}\n", encoding="ascii")
@@ -133,14 +138,14 @@ def _lock(root: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _stage(root: Path) -> Iterator[Path]:
+def _prepare_stage(root: Path) -> Iterator[Path]:
     """Make a directory to prepare a snapshot in, locked for as long as its publisher lives."""
-    with ExitStack() as held:
+    with ExitStack() as stack:
         # under the lock of the root, so that nobody sweeps a stage before it is locked
         with _lock(root):
             _sweep(root)
-            stage = held.enter_context(make_stage(root / "stage"))
-            lock_descriptor(held.enter_context(_open_directory(stage)), wait=False)
+            stage = stack.enter_context(make_stage(root / "stage"))
+            lock_descriptor(stack.enter_context(_open_directory(stage)), wait=False)
         yield stage
 
 
@@ -150,6 +155,7 @@ def _sweep(root: Path) -> None:
         if not entry.startswith(_STAGE):
             continue
         with suppress(FileNotFoundError), _open_directory(root / entry) as stage:
+            # whoever gets the lock knows that its publisher is dead
             if lock_descriptor(stage, wait=False):
                 shutil.rmtree(root / entry, ignore_errors=True)
 

@@ -5,19 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
+
 from headgate.errors import SnapshotError, SqlError
-from headgate.queries import LoadReport, QuerySet
+from headgate.queries import LoadReport, Query, QuerySet
 from headgate.queries.loading import pause_garbage_collection
-from headgate.schema import Schema
-from headgate.snapshot.arrays import decode_queries
+from headgate.schema import Schema, Stream
+from headgate.snapshot.arrays import EncodedQueries, decode_queries
+from headgate.snapshot.arrays.queries import decode_frames
+from headgate.snapshot.arrays.selection import select_queries
 from headgate.snapshot.files import checksum
-from headgate.snapshot.manifest import NAME, Entry, Manifest, read_manifest, read_schema
-from headgate.snapshot.order import OrderError, check_unique, order_living
+from headgate.snapshot.manifest import MANIFEST_NAME, Entry, Manifest, read_manifest, read_schema
 from headgate.snapshot.segments import (
+    OrderError,
     Positions,
     Segment,
     Tombstones,
+    check_unique,
     find_segment_flaw,
+    order_living,
     read_segment,
 )
 
@@ -50,15 +57,43 @@ class Snapshot:
     def __len__(self) -> int:
         return len(self.order)
 
+    @property
+    def stored(self) -> list[EncodedQueries]:
+        """The queries of each segment that has some, the removed ones too."""
+        return [s.queries for s in self.segments if not isinstance(s, Tombstones)]
+
+    def mark_filters(self, stream: Stream) -> npt.NDArray[np.bool_]:
+        """Return, by position, whether a stored query is a filter on a stream."""
+        marks = [np.zeros(0, np.bool_)]
+        for queries in self.stored:
+            frames = decode_frames(queries.frames, self.schema)
+            is_filter = [f.kind == "filter" and f.stream_name == stream.name for f in frames]
+            marks.append(np.array(is_filter, np.bool_)[queries.frame])
+        return np.concatenate(marks)
+
+    def find_filters(self, stream: Stream) -> Positions:
+        """Return the positions of the living filters on a stream, in the order of the set."""
+        return self.order[self.mark_filters(stream)[self.order]]
+
+    def filters(self, stream: Stream) -> list[Query]:
+        """Return the filters on a stream, in the order of the set; no other query is decoded."""
+        positions = self.find_filters(stream)
+        by_position: dict[int, Query] = {}
+        start = 0
+        for queries in self.stored:
+            end = start + len(queries)
+            inside = positions[(positions >= start) & (positions < end)]
+            selected = select_queries(queries, inside - start, self.schema)
+            decoded = decode_queries(selected, self.schema)
+            by_position.update(zip(inside.tolist(), decoded, strict=True))
+            start = end
+        return [by_position[position] for position in positions.tolist()]
+
     def query_set(self) -> QuerySet:
         """Return the queries as they were when the snapshot was written, in the same order."""
         with pause_garbage_collection():
-            stored = [
-                query
-                for segment in self.segments
-                if not isinstance(segment, Tombstones)
-                for query in decode_queries(segment.queries, self.schema)
-            ]
+            stored = [q for queries in self.stored for q in decode_queries(queries, self.schema)]
+            # positions count through all segments, the dead included
             alive = (stored[position] for position in self.order.tolist())
             version = self.version if isinstance(self.version, int) else None
             report = LoadReport(accepted=len(self))
@@ -76,25 +111,26 @@ def open_snapshot(directory: str | Path, *, verify: bool = True) -> Snapshot:
     try:
         schema = read_schema(manifest.schema)
     except SqlError as error:
-        raise SnapshotError(f"{path / NAME}: its schema is not SQL ({error})") from None
+        raise SnapshotError(f"{path / MANIFEST_NAME}: its schema is not SQL ({error})") from None
     # first each segment by itself, then what they say together
-    segments = tuple(_segment(path, entry, schema, verify) for entry in manifest.segments)
+    segments = tuple(_open_segment(path, entry, schema, verify) for entry in manifest.segments)
     try:
         order = order_living(segments)
         if verify:
             check_unique(segments, order)
     except OrderError as error:
         raise SnapshotError(f"{path}: its segments contradict each other; {error}") from None
+    # also without `verify`: it costs nothing, and finds segments that were mixed up
     if len(order) != manifest.queries:
         counts = f"{len(order):,} queries, the manifest says {manifest.queries:,}"
         raise SnapshotError(f"{path}: its segments hold {counts}")
     return Snapshot(path, manifest, schema, segments, order)
 
 
-def _segment(directory: Path, entry: Entry, schema: Schema, verify: bool) -> Segment:
+def _open_segment(directory: Path, entry: Entry, schema: Schema, verify: bool) -> Segment:
     # a file that was verified once, and has not changed since, is not read again
     path = directory / entry.file
-    identity = _identity(path, entry)
+    identity = _identify_file(path, entry)
     verify = verify and identity not in _verified
     if verify and checksum(path) != entry.blake2b:
         raise SnapshotError(f"{path}: its checksum is another; it was changed or damaged")
@@ -106,12 +142,13 @@ def _segment(directory: Path, entry: Entry, schema: Schema, verify: bool) -> Seg
         raise SnapshotError(f"{path}: {wrong}")
     if verify:
         _verified[identity] = None
+        # the one that was verified first is forgotten first
         while len(_verified) > MAX_VERIFIED_FILES:
             del _verified[next(iter(_verified))]
     return segment
 
 
-def _identity(path: Path, entry: Entry) -> Identity:
+def _identify_file(path: Path, entry: Entry) -> Identity:
     """Return what identifies a file as it is now; raise if its size is wrong."""
     try:
         if not path.is_file():
@@ -122,4 +159,5 @@ def _identity(path: Path, entry: Entry) -> Identity:
     if status.st_size != entry.size:
         size = f"{status.st_size:,} bytes, the manifest says {entry.size:,}"
         raise SnapshotError(f"{path}: has {size}")
+    # a file that is written over keeps its inode, but not its time
     return status.st_dev, status.st_ino, status.st_mtime_ns, entry.blake2b

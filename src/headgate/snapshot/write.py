@@ -25,15 +25,14 @@ from headgate.snapshot.arrays import encode_queries
 from headgate.snapshot.arrays.texts import pack
 from headgate.snapshot.files import checksum, flatten_arrays, link_or_copy, sync, write_arrays
 from headgate.snapshot.manifest import (
-    NAME,
+    MANIFEST_NAME,
     Entry,
     Manifest,
     file_name,
-    manifest_text,
+    render_manifest,
     schema_to_sql,
 )
-from headgate.snapshot.order import compute_step
-from headgate.snapshot.segments import Base, Delta, Segment, Tombstones, kind_of
+from headgate.snapshot.segments import Base, Delta, Segment, Tombstones, compute_step, kind_of
 from headgate.snapshot.snapshot import Snapshot, open_snapshot
 
 MAX_CHANGE = 0.1  # of the base; a snapshot whose steps are larger gets a base of its own
@@ -49,20 +48,22 @@ def write_snapshot(
     """
     target = Path(directory)
     if target.exists():
-        raise _name_taken(target)
+        raise _name_taken_error(target)
     try:
+        # the stage lies beside the target, since a rename works only within a file system
         target.parent.mkdir(parents=True, exist_ok=True)
         with make_stage(target) as stage:
             manifest = write_segments(queries, stage, parent)
             write_manifest(stage, replace(manifest, version=queries.version))
+            # somebody else has made it since the check above
             if not rename_stage(stage, target):
-                raise _name_taken(target)
+                raise _name_taken_error(target)
     except OSError as error:
         raise SnapshotError(f"{target}: cannot be written ({error})") from None
     return open_snapshot(target, verify=False)
 
 
-def _name_taken(target: Path) -> SnapshotError:
+def _name_taken_error(target: Path) -> SnapshotError:
     return SnapshotError(f"{target}: exists already; a snapshot never changes, choose another name")
 
 
@@ -94,8 +95,8 @@ def rename_stage(stage: Path, target: Path) -> bool:
 
 def write_manifest(stage: Path, manifest: Manifest) -> None:
     """Write the manifest into a directory."""
-    path = stage / NAME
-    path.write_text(manifest_text(manifest), encoding="ascii")
+    path = stage / MANIFEST_NAME
+    path.write_text(render_manifest(manifest), encoding="ascii")
     sync(path)
 
 
@@ -103,11 +104,12 @@ def write_segments(queries: QuerySet, stage: Path, parent: Snapshot | None) -> M
     """Write or link all segments into a directory; return a manifest without a version."""
     # the collector would walk a million query objects again and again, and free none
     with pause_garbage_collection():
-        kept, new = _plan(queries, parent)
+        shared, new = _plan_segments(queries, parent)
     if parent is not None:
-        for entry in kept:
+        for entry in shared:
             link_or_copy(parent.directory / entry.file, stage / entry.file)
-    entries = list(kept)
+    entries = list(shared)
+    # their file names go on from those of the shared ones
     for segment in new:
         entries.append(_write_segment(stage, len(entries), segment))
     return Manifest("", len(queries), schema_to_sql(queries.schema), tuple(entries))
@@ -120,7 +122,7 @@ def _write_segment(stage: Path, place: int, segment: Segment) -> Entry:
     return Entry(kind, path.name, len(segment), path.stat().st_size, checksum(path))
 
 
-def _plan(
+def _plan_segments(
     queries: QuerySet, parent: Snapshot | None
 ) -> tuple[tuple[Entry, ...], tuple[Segment, ...]]:
     """Return the parent's segments to keep, and those to write."""
@@ -129,25 +131,27 @@ def _plan(
     if parent is not None and parent.schema == schema:
         start = _choose_start(parent)
         step = compute_step(start.query_set(), queries)
-        if step.size <= _max_step_size(start):
+        if step.size <= _compute_max_step(start):
             delta = Delta(encode_queries(step.new, schema), np.array(step.places, np.int64))
+            # removed first, so that a changed query may come again under its id
             written = (Tombstones(pack(step.removed)), delta)
             return start.manifest.segments, tuple(segment for segment in written if len(segment))
+    # no parent fits, or too much has changed: all queries in one base
     return (), (Base(encode_queries(queries, schema)),)
 
 
 def _choose_start(parent: Snapshot) -> Snapshot:
     """Return where a step starts: at the parent, or at its base if it has many steps."""
-    return parent if len(parent.segments) + 2 <= MAX_SEGMENTS else _base_of(parent)
+    return parent if len(parent.segments) + 2 <= MAX_SEGMENTS else _rewind_to_base(parent)
 
 
-def _max_step_size(snapshot: Snapshot) -> float:
+def _compute_max_step(snapshot: Snapshot) -> float:
     """Return how large the next step may be, all steps before it counted."""
     base, *steps = snapshot.manifest.segments
     return MAX_CHANGE * base.count - sum(entry.count for entry in steps)
 
 
-def _base_of(snapshot: Snapshot) -> Snapshot:
+def _rewind_to_base(snapshot: Snapshot) -> Snapshot:
     """Return the set as it was when the snapshot's base was written."""
     base = snapshot.manifest.segments[:1]
     manifest = replace(snapshot.manifest, segments=base, queries=base[0].count)

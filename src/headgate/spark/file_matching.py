@@ -17,7 +17,7 @@ from headgate.errors import EventError
 from headgate.events import Piece, split_file
 from headgate.events.file_pieces import MAX_PIECE_BYTES
 from headgate.matching import Matches
-from headgate.matching.chunks import Chunk, match_batches
+from headgate.matching.base import Chunk, match_batches
 from headgate.queries import QuerySet
 from headgate.snapshot import write_snapshot
 from headgate.spark.session.failure import find_worker_error
@@ -44,8 +44,10 @@ def match_file(
     pieces = split_file(path, max_bytes=max_bytes)
     with TemporaryDirectory(prefix="headgate-") as folder:
         snapshot = write_snapshot(queries, Path(folder) / "queries").directory
+        # one row and one partition for each piece, so that Spark keeps their order
         numbers = spark.range(0, len(pieces), 1, len(pieces))
         work = partial(_match_pieces, pieces, str(snapshot), stream, kind)
+        # events are numbered over the whole file, and pieces count from 0
         first = 0
         for row in _iterate_rows(numbers.mapInArrow(work, _CHUNK_SCHEMA)):
             offsets = np.frombuffer(row.offsets, np.int64)
@@ -86,6 +88,7 @@ def _match_pieces(
 
 def _encode_chunk(chunk: Chunk) -> pa.RecordBatch:
     matches = chunk.matches
+    # relative to the chunk: its place in the file is known only on the driver
     errors = {event - matches.first: reason for event, reason in matches.errors.items()}
     return pa.RecordBatch.from_pydict(
         {

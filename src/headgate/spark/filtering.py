@@ -71,10 +71,11 @@ def where(predicate: Condition, stream: Stream | Schema | str | None = None) -> 
         raise UsageError(f"`{predicate.id}` is no filter of rows; it is of kind {predicate.kind}")
     if isinstance(stream, str):
         stream = _read_declaration(stream)
-    known = stream.stream() if isinstance(stream, Schema) else stream
+    declared = stream.stream() if isinstance(stream, Schema) else stream
+    # text without a declaration can be bound only when the DataFrame is known
     if isinstance(predicate, str):
-        return Where(predicate if known is None else to_predicate(predicate, known), known)
-    return Where(predicate, known or _collect_stream(predicate))
+        return Where(predicate if declared is None else to_predicate(predicate, declared), declared)
+    return Where(predicate, declared or _collect_stream(predicate))
 
 
 def _read_declaration(text: str) -> Schema:
@@ -116,6 +117,7 @@ class Where:
         query = _build_query(self.predicate, stream)
         names = {column.name for column in collect_columns(query.where)}
         used = [attribute for attribute in stream if attribute.name in names]
+        # only the mentioned columns leave the JVM
         inputs = select_columns(frame, stream, used)
         # a query set of one query, so that it travels and is cached as those of `route`
         place = pack_queries(QuerySet(Schema((stream,)), [query]))
@@ -128,6 +130,7 @@ class Where:
 def _build_query(predicate: Condition, stream: Stream) -> Query:
     """Return the predicate as a query, which is the form in which it travels."""
     if isinstance(predicate, Query):
+        # equal conditions are one snapshot, whatever query they come from
         return replace(predicate, id=QUERY_ID, outputs=(), metadata=None)
     bound = to_predicate(predicate, stream)
     return Query(QUERY_ID, (Source(stream, stream.name),), bound)
@@ -143,8 +146,9 @@ class RowFilter:
     def evaluate(self, batches: Iterator[Array]) -> Iterator[Array]:
         """Yield for each event whether to keep it, in order."""
         evaluator = _load_evaluator(self.place.open_on_worker())
-        for given in batches:
-            arrays = given if isinstance(given, tuple) else (given,)
+        for columns in batches:
+            # Spark hands over a single column without a tuple around it
+            arrays = columns if isinstance(columns, tuple) else (columns,)
             batch = pa.RecordBatch.from_arrays(list(arrays), names=list(self.names))
             yield pa.array(evaluator.mask(batch))
 

@@ -116,6 +116,7 @@ def select_columns(
     missing = [attribute.name for attribute in attributes if attribute.name not in paths]
     # a typo in a column's name is the usual cause, so similar names are suggested
     if missing:
+        # columns that are left out for their type are suggested too: the user may mean one of them
         types, skipped = infer_types(arrow)
         hints = [f"`{name}` ({did_you_mean(name, [*types, *skipped])})" for name in missing]
         warn(f"NULL for lack of a column, though queries use them: {join_first(hints)}")
@@ -149,19 +150,19 @@ def arrow_schema(schema: StructType) -> pa.Schema:
     return pa.schema([(field.name, arrow_type(field.dataType)) for field in schema.fields])
 
 
-def arrow_type(given: DataType) -> pa.DataType:
+def arrow_type(spark_type: DataType) -> pa.DataType:
     """Return the Arrow type in which Spark hands a column over.
 
     >>> arrow_type(spark_types.ShortType()), str(arrow_type(spark_types.BinaryType()))
     (DataType(int16), 'binary')
     """
-    if isinstance(given, StructType):
-        return pa.struct([(field.name, arrow_type(field.dataType)) for field in given.fields])
-    if isinstance(given, spark_types.DecimalType):
-        return pa.decimal128(given.precision, given.scale)
-    if given == spark_types.StringType():  # others have a collation, by which they compare
+    if isinstance(spark_type, StructType):
+        return pa.struct([(field.name, arrow_type(field.dataType)) for field in spark_type.fields])
+    if isinstance(spark_type, spark_types.DecimalType):
+        return pa.decimal128(spark_type.precision, spark_type.scale)
+    if spark_type == spark_types.StringType():  # others have a collation, by which they compare
         return pa.string()
-    return _ARROW.get(type(given)) or ForeignType(shorten(given.simpleString()))
+    return _ARROW.get(type(spark_type)) or ForeignType(shorten(spark_type.simpleString()))
 
 
 def quote_name(name: str) -> str:
@@ -195,6 +196,7 @@ def warn(message: str) -> None:
 def _resolve_column(schema: StructType, path: tuple[int, ...]) -> tuple[Column, DataType]:
     """Return the column at the end of a path from struct to struct, and its type."""
     field = schema.fields[path[0]]
+    # quoted, as a dot in a column's name would be a path to Spark
     column = F.col(quote_name(field.name))
     for number in path[1:]:
         assert isinstance(field.dataType, StructType)

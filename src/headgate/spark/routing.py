@@ -23,7 +23,7 @@ from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]  # not
 from headgate.errors import UsageError, did_you_mean
 from headgate.matching import Matches, build_index
 from headgate.predicate import collect_columns
-from headgate.queries import Query, QuerySet
+from headgate.queries import QuerySet
 from headgate.schema import Attribute, Stream
 from headgate.spark.frames import (
     NO_ATTRIBUTE,
@@ -106,10 +106,11 @@ def route(
     if isinstance(keep, str) and keep != "*":
         raise UsageError(f"`keep` is '*' or a list of columns; did you mean [{keep!r}]?")
     query_set, place = _open_queries(queries)
+    # an empty index checks the kind and the stream before anything is packed
     chosen = build_index(QuerySet(query_set.schema), index, stream=stream).stream
     # only filters are routed; what else is on the stream is named in a warning
     others = [query for query in query_set if query.kind != "filter"]
-    left_out = [query.id for query in others if _is_on_stream(query, chosen)]
+    left_out = [query.id for query in others if chosen in query.streams]
     if left_out:
         kinds = "joins, aggregates, DISTINCT and row windows"
         warn(f"left out: {kinds} are not routed: {join_first(left_out)}")
@@ -135,10 +136,6 @@ def _open_queries(queries: object) -> tuple[QuerySet, SharedSnapshot | None]:
         raise UsageError(f"queries cannot be taken from {type(queries).__name__}; {hint}")
     snapshot = open_current_snapshot(queries)
     return snapshot.query_set(), SharedSnapshot(str(snapshot.directory))
-
-
-def _is_on_stream(query: Query, stream: Stream) -> bool:
-    return any(source.stream.name == stream.name for source in query.sources)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +213,7 @@ def _add_result(
         name += "_"
     whole = F.col(name)
     parts = [whole.getField(part).alias(part) for part in ADDED_COLUMNS[output]]
+    # one row for each struct in the array, and none where it is empty
     added = [F.inline(whole)] if output == "pairs" else parts
     wide = frame.select("*", result.alias(name))
     return wide.select("*", *added).drop(name) if kept is None else wide.select(*kept, *added)
@@ -237,9 +235,10 @@ class Matcher:
         # an index knows all its ids: each match takes its own from this array
         ids: Any = pa.array(queries.index.match([]).known_ids, pa.string())
         longest = pc.max(pc.binary_length(ids)).as_py() or 0
+        # reckoned with the longest id, so that a piece stays below its limit
         max_pairs = MAX_PIECE_BYTES // (longest + PAIR_BYTES)
-        for given in batches:
-            arrays = given if isinstance(given, tuple) else (given,)
+        for columns in batches:
+            arrays = columns if isinstance(columns, tuple) else (columns,)
             batch = pa.RecordBatch.from_arrays(list(arrays), names=list(self.names))
             for matches in queries.index.match_chunks(batch):
                 for piece in split_matches(matches, max_pairs):
@@ -322,11 +321,11 @@ def _build_lists(offsets: Any, values: Array) -> Array:
     return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), values)
 
 
-def _build_texts(count: int, known: dict[int, str]) -> Array:
+def _build_texts(count: int, texts_by_place: dict[int, str]) -> Array:
     """Return so many texts, NULL where none is known."""
-    if not known:
+    if not texts_by_place:
         return pa.nulls(count, pa.string())
     texts: list[str | None] = [None] * count
-    for place, text in known.items():
+    for place, text in texts_by_place.items():
         texts[place] = text
     return pa.array(texts, pa.string())

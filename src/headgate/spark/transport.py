@@ -26,7 +26,7 @@ from headgate.portable import lock_file
 from headgate.queries import QuerySet
 from headgate.snapshot import Snapshot, open_current, open_snapshot, write_snapshot
 from headgate.snapshot.files import checksum
-from headgate.snapshot.manifest import NAME as MANIFEST
+from headgate.snapshot.manifest import MANIFEST_NAME
 from headgate.snapshot.write import make_stage, rename_stage
 
 MAX_CACHE_DAYS = 7
@@ -74,7 +74,11 @@ def open_current_snapshot(path: str | os.PathLike[str]) -> Snapshot:
         raise UsageError(
             f"{path} is a file, not a snapshot; read it with headgate.read_queries first"
         )
-    return open_snapshot(directory) if (directory / MANIFEST).exists() else open_current(directory)
+    return (
+        open_snapshot(directory)
+        if (directory / MANIFEST_NAME).exists()
+        else open_current(directory)
+    )
 
 
 def pack_queries(queries: QuerySet) -> PackedSnapshot:
@@ -89,6 +93,7 @@ def pack_queries(queries: QuerySet) -> PackedSnapshot:
                 with path.open("rb") as content, archive.open(ZipInfo(path.name), "w") as entry:
                     shutil.copyfileobj(content, entry)
         digest = checksum(prepared)
+        # named after its content, so equal query sets share one file
         file = directory / _file_name(digest)
         prepared.replace(file)
     return PackedSnapshot(str(file), digest)
@@ -115,6 +120,7 @@ def unpack_snapshot(digest: str) -> str:
         if not _is_whole(target):
             _unpack(_find_received(digest), digest, target)
             _delete_old(root)
+        # marks it as used, for `_delete_old`
         os.utime(target)
     return str(target)
 
@@ -124,6 +130,7 @@ def _open_cache() -> Path:
     root = Path(tempfile.gettempdir()) / f"headgate-cache-{os.getuid()}"
     root.mkdir(mode=0o700, exist_ok=True)
     status = root.lstat()
+    # in a shared temporary directory somebody else may have made it first
     if status.st_uid != os.getuid() or status.st_mode & 0o022:
         raise SnapshotError(f"{root}: somebody else can write there; remove it, or set TMPDIR")
     return root

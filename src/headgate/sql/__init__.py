@@ -3,11 +3,10 @@
 There is one parser, sqlglot, and one binder. `lexer` and `cursor` are the gate that hostile text
 does not pass; `parser` makes a tree; `binder` holds it against the tokens and binds it to the
 schema, for conditions, and `select` and `declarations` for statements. `fast_path` reads plain
-conditions much faster, and declines all others. `render` writes everything back, and `places` says
-where the parts of a query stand.
+conditions much faster, and declines all others. `statements` puts them together: it reads WHERE
+clauses and whole files. `render` writes everything back.
 """
 
-from headgate.sql.places import Place, Places, find_places
 from headgate.sql.render import (
     render_aggregate,
     render_literal,
@@ -20,8 +19,8 @@ from headgate.sql.render import (
     render_stream,
 )
 from headgate.sql.scope import Scope
-from headgate.sql.statements import Declared, Rejected, Script
-from headgate.sql.where import WhereReader, parse_where
+from headgate.sql.select import Place, Places, find_places
+from headgate.sql.statements import Declared, Rejected, Script, WhereReader, parse_where
 
 __all__ = [
     "Declared",

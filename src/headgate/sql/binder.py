@@ -43,46 +43,47 @@ from headgate.predicate import (
 from headgate.predicate.atoms import MIRROR, PatternKind
 from headgate.predicate.comparison import OPERATOR_TESTS, compare_values
 from headgate.predicate.pattern.errors import PatternRefused
-from headgate.predicate.tree import ALL_TRUTHS, Accepted
+from headgate.predicate.tree import Accepted
 from headgate.schema import Boolean, DecimalType, Timestamp
 from headgate.sql import conditions
 from headgate.sql.conditions import OPERATORS, ConditionError
 from headgate.sql.cursor import SIGNS, TEST_ENDS, Cursor, Extent
 from headgate.sql.functions import COALESCE
-from headgate.sql.lexer import TYPED
+from headgate.sql.lexer import LITERAL_TYPES
 from headgate.sql.literals import (
     Literal,
     LiteralError,
     Number,
-    Typed,
+    TypedLiteral,
+    add_article,
     check_literal,
     evaluate_literal,
     parse_special_double,
     unescape,
-    with_article,
 )
 from headgate.sql.parser import parse_condition_tree
 from headgate.sql.scope import NameProblem, Scope
 
 MAX_TRUTH_TESTS = 8
 
-_PATTERNS: dict[str, PatternKind] = {
+_PATTERN_KINDS: dict[str, PatternKind] = {
     "LIKE": "LIKE",
     "ILIKE": "ILIKE",
     "RLIKE": "RLIKE",
     "REGEXP": "RLIKE",
 }
 _TRUTHS: dict[str, bool | None] = {"TRUE": True, "FALSE": False, "NULL": None}
-_COMPARISON = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
-_PATTERN = (exp.Like, exp.ILike, exp.RegexpLike, exp.Escape)
-_CONDITION = (exp.Connector, exp.Not, exp.In, exp.Between, exp.Is, exp.Predicate)
-_NAME = (exp.Column, exp.Dot)
-_LITERAL = (exp.Literal, exp.RawString, exp.Neg, exp.Cast, exp.Boolean, exp.Null)
-_OPERAND = (exp.Paren, *_NAME, *_LITERAL)
-_LEFT_FIRST = (exp.Binary, *_CONDITION)  # what begins with its first child
+# The nodes of sqlglot, by the part that they play in a condition.
+_COMPARISON_NODES = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
+_PATTERN_NODES = (exp.Like, exp.ILike, exp.RegexpLike, exp.Escape)
+_CONDITION_NODES = (exp.Connector, exp.Not, exp.In, exp.Between, exp.Is, exp.Predicate)
+_NAME_NODES = (exp.Column, exp.Dot)
+_LITERAL_NODES = (exp.Literal, exp.RawString, exp.Neg, exp.Cast, exp.Boolean, exp.Null)
+_OPERAND_NODES = (exp.Paren, *_NAME_NODES, *_LITERAL_NODES)
+_LEFT_FIRST_NODES = (exp.Binary, *_CONDITION_NODES)  # what begins with its first child
 # a number as it is written, and the type that its suffix gives it
 _NUMBER = re.compile(r"(.*?)(BD|[LSYDF])?", re.IGNORECASE)
-_SUFFIXES = {
+_SUFFIX_TYPES = {
     "L": "BIGINT",
     "S": "SMALLINT",
     "Y": "TINYINT",
@@ -90,7 +91,9 @@ _SUFFIXES = {
     "D": "DOUBLE",
     "F": "FLOAT",
 }
-_EXACT = frozenset(("L", "S", "Y", "BD"))
+# Suffixes that leave a number exact. D makes it a DOUBLE, and F is refused.
+_EXACT_SUFFIXES = frozenset(("L", "S", "Y", "BD"))
+# What may follow a whole condition; nothing is the end of the text.
 _CONDITION_ENDS = frozenset(("", "AND", "OR", ")", ",", "GROUP"))
 _NO_CAST = "CAST is not supported but for 'NaN' and the infinities AS DOUBLE"
 _WRITE_LITERAL = "write the literal itself"
@@ -192,6 +195,7 @@ class Binder:
         start = self.cursor.place
         if isinstance(node, exp.Is):
             return self.bind_is(node, negated=False)
+        # The parser hides the names of functions from sqlglot, so the token says which it is.
         if isinstance(node, exp.Anonymous) and self.cursor.peek() == COALESCE:
             return self.bind_coalesce(node)
         return self.note_test(self.bind_test(node, negated=False), start)
@@ -233,21 +237,23 @@ class Binder:
             return self.bind_membership(node, negated)
         if isinstance(node, exp.Between):
             return self.bind_between(node, negated)
-        if isinstance(node, _PATTERN):
+        if isinstance(node, _PATTERN_NODES):
             return self.bind_pattern(node, negated)
         if negated:
             raise self.refuse_node(node, "a condition")
-        return (
-            self.bind_comparison(node) if isinstance(node, _COMPARISON) else self.bind_truth(node)
-        )
+        if isinstance(node, _COMPARISON_NODES):
+            return self.bind_comparison(node)
+        return self.bind_truth(node)
 
     # Tests
 
     def bind_truth(self, node: Node) -> Predicate:
         """Bind a BOOLEAN attribute or literal that stands as a condition."""
         value, extent = self.bind_operand(node, "a condition")
+        # TRUE, FALSE and NULL are conditions by themselves.
         if value is None or isinstance(value, bool):
             return conditions.build_constant(value)
+        # What follows the value is at fault then, not the value.
         if self.cursor.peek() not in _CONDITION_ENDS:
             raise self.cursor.refuse_token(TEST_ENDS)
         if isinstance(value, Column):
@@ -258,7 +264,7 @@ class Binder:
     def bind_flag(self, column: Column, extent: Extent) -> Predicate:
         """Bind a BOOLEAN column as the condition that it is TRUE."""
         if not isinstance(column.type, Boolean):
-            message = f"`{column.key}` is {with_article(column.type.sql)}, not a condition"
+            message = f"`{column.key}` is {add_article(column.type.sql)}, not a condition"
             hint = "compare it with something"
             raise self.cursor.make_error(TypeMismatch, message, hint, extent=extent)
         return conditions.build_flag(column)
@@ -295,13 +301,15 @@ class Binder:
         """Bind `1 = 1`, which generated SQL is fond of."""
         if first is None or second is None:
             return conditions.build_constant(None)
+        # Numbers are compared with numbers, strings with strings and booleans with booleans; times
+        # and mixtures are refused.
         if not (isinstance(first, Number) and isinstance(second, Number)) and (
-            not isinstance(first, type(second)) or isinstance(first, Typed)
+            not isinstance(first, type(second)) or isinstance(first, TypedLiteral)
         ):
             message = "these constants are not compared"
             raise self.cursor.make_error(UnsupportedSql, message, extent=extent)
         return conditions.build_constant(
-            OPERATOR_TESTS[op](compare_values(_plain(first), _plain(second), Timestamp()), 0)
+            OPERATOR_TESTS[op](compare_values(_to_value(first), _to_value(second), Timestamp()), 0)
         )
 
     def bind_membership(self, node: exp.In, negated: bool) -> Predicate:
@@ -347,7 +355,8 @@ class Binder:
         if not isinstance(column, Column) or isinstance(first, Column) or isinstance(last, Column):
             bound = conjunction((bound, self.compare(value, "<=", high, extent)))
         else:
-            # one set of values; what was compared has told whether the lower end fits
+            # Literals at both ends make one set of values. The comparison above was made only for
+            # its error, which stands at the lower end.
             build = partial(conditions.build_between, column, first, last, self.scope.zone)
             bound = self.build_at(high.extent, build)
         return conditions.negate(bound) if negated else bound
@@ -355,14 +364,16 @@ class Binder:
     def bind_pattern(self, node: exp.Expr, negated: bool) -> Predicate:
         """Bind `a [NOT] LIKE 'x%' [ESCAPE '|']`, ILIKE and RLIKE."""
         start = self.cursor.place
+        # ESCAPE is a node around the LIKE that it belongs to.
         like: Any = node.this if isinstance(node, exp.Escape) else node
-        if not isinstance(like, _PATTERN):
+        if not isinstance(like, _PATTERN_NODES):
             raise self.refuse_node(node, "a condition")
         column = self.bind_first_attribute(like.this)
+        # NOT LIKE is a flag of its node, while NOT RLIKE is a node NOT around it.
         negated = negated or bool(like.args.get("negate"))
         if negated:
             self.cursor.expect("NOT")
-        kind = _PATTERNS.get(self.cursor.peek())
+        kind = _PATTERN_KINDS.get(self.cursor.peek())
         if kind is None:
             raise self.cursor.refuse_token(TEST_ENDS)
         self.cursor.place += 1
@@ -406,10 +417,11 @@ class Binder:
     def bind_is(self, node: exp.Is, negated: bool) -> Predicate:
         """Bind `a IS [NOT] NULL`, and IS [NOT] TRUE, FALSE or NULL of a condition."""
         start, cursor = self.cursor.place, self.cursor
+        # An attribute is tested itself; anything else before IS is a condition, in parentheses.
         column = None
-        if isinstance(_unwrap(node.this), _NAME):
+        if isinstance(_unwrap(node.this), _NAME_NODES):
             column, extent = self.bind_operand(node.this, "a condition")
-        elif isinstance(node.this, _CONDITION):
+        elif isinstance(node.this, _CONDITION_NODES):
             self.bind_first_operand(node.this)
         else:
             inner = self.bind_nested(node.this)
@@ -418,12 +430,12 @@ class Binder:
         word = cursor.peek(ahead)
         if cursor.peek() != "IS" or word not in _TRUTHS or (negated and cursor.peek(1) != "NOT"):
             raise cursor.refuse_token(TEST_ENDS)
-        cursor.place += ahead
-        cursor.place += 1
+        cursor.place += ahead + 1
         if isinstance(column, Column):
             if word == "NULL":
                 return self.note_test(IsNull(column, negated), start)
             inner = self.note_test(self.bind_flag(column, extent), start)
+        # `TRUE IS NULL`: the test that was noted for its literal reaches to the end of IS.
         elif _is_single_value(node.this):
             self.tests[-1].extent = cursor.extent(start)
         truth = Truth(inner, frozenset({_TRUTHS[word]}))
@@ -446,7 +458,7 @@ class Binder:
             raise cursor.make_error(UnsupportedSql, message, extent=extent)
         # A default of TRUE accepts what is NULL, one of FALSE does not.
         accepted: Accepted = frozenset({True, None} if default == "TRUE" else {True})
-        return Truth(inner, accepted & ALL_TRUTHS)
+        return Truth(inner, accepted)
 
     def bind_nested(self, node: Node) -> Predicate:
         """Bind the condition inside a truth test, which may not nest deeply."""
@@ -460,13 +472,14 @@ class Binder:
 
     # Operands
 
-    def bind_operand(self, node: Node, what: str) -> Operand:
+    def bind_operand(self, node: Node, expected: str) -> Operand:
         """Bind a column or a literal, maybe in parentheses."""
         cursor = self.cursor
         if isinstance(node, exp.Paren) and cursor.peek() == "(":
             cursor.place += 1
             start = cursor.place
-            if isinstance(_unwrap(node.this), (*_CONDITION, exp.Alias)):
+            if isinstance(_unwrap(node.this), (*_CONDITION_NODES, exp.Alias)):
+                # Errors inside the condition come first.
                 self.bind_condition(node.this)
                 message, hint = "a condition is not compared with a value", "write (…) IS TRUE"
                 extent = cursor.extent(start)
@@ -474,23 +487,23 @@ class Binder:
             inner = self.bind_operand(node.this, "a condition")
             cursor.expect(")")
             return inner
-        if isinstance(node, _NAME):
+        if isinstance(node, _NAME_NODES):
             start = cursor.place
-            return Operand(self.bind_column(what), cursor.extent(start))
-        literal = self.read_literal() if isinstance(node, _LITERAL) else None
+            return Operand(self.bind_column(expected), cursor.extent(start))
+        literal = self.read_literal() if isinstance(node, _LITERAL_NODES) else None
         if literal is None:
-            raise self.refuse_node(node, what)
+            raise self.refuse_node(node, expected)
         return Operand(*literal)
 
     def bind_first_operand(self, node: Node) -> Operand:
         """Bind the operand that a test begins with."""
         if isinstance(node, exp.Paren) and self.cursor.peek() != "(":
             self.bind_parenthesized(node)
-        if not isinstance(node, _CONDITION):
+        if not isinstance(node, _CONDITION_NODES):
             return self.bind_operand(node, "a condition")
         # a second test behind a first, which is read to its end
         first: Any = node
-        while isinstance(first.args.get("this"), _CONDITION):
+        while isinstance(first.args.get("this"), _CONDITION_NODES):
             first = first.this
         self.bind_term(first)
         raise self.cursor.refuse_token(TEST_ENDS)
@@ -503,10 +516,10 @@ class Binder:
             raise self.cursor.make_error(UnsupportedSql, message, extent=extent)
         return value
 
-    def bind_column(self, what: str) -> Column:
+    def bind_column(self, expected: str) -> Column:
         """Bind the attribute whose name stands here."""
         start = self.cursor.place
-        parts = self.cursor.read_name(what)
+        parts = self.cursor.read_name(expected)
         if self.cursor.peek() == "(":
             raise self.cursor.refuse_call()
         extent = self.cursor.extent(start)
@@ -535,10 +548,11 @@ class Binder:
                 value = Number("-" + value.text) if isinstance(value, Number) else -value
         elif kind == "string":
             value = self.read_string()
-        elif word in TYPED and cursor.kind(1) == "string":
+        # DATE and TIMESTAMP are names, too, unless a string follows.
+        elif word in LITERAL_TYPES and cursor.kind(1) == "string":
             cursor.place += 1
             start = cursor.place  # an error is in the string
-            value = Typed(word, self.read_string())
+            value = TypedLiteral(word, self.read_string())
         elif word == "CAST" and cursor.peek(1) == "(":
             value = self.read_cast()
         elif kind == "word" and word in _TRUTHS:
@@ -559,11 +573,12 @@ class Binder:
         match = _NUMBER.fullmatch(token.text)
         assert match is not None
         text, suffix = match[1], (match[2] or "").upper()
-        if not suffix or (suffix in _EXACT and text.replace(".", "", 1).isdigit()):
+        if not suffix or (suffix in _EXACT_SUFFIXES and text.replace(".", "", 1).isdigit()):
             self.cursor.place += 1
             return Number(text)
+        # 1e400D is no number: it would be read as infinity.
         if suffix != "D" or not math.isfinite(float(text)):
-            message = f"a literal of type {_SUFFIXES[suffix]} is not supported"
+            message = f"a literal of type {_SUFFIX_TYPES[suffix]} is not supported"
             raise self.cursor.refuse(message)
         self.cursor.place += 1
         return float(text)
@@ -595,7 +610,7 @@ class Binder:
 
     # Errors
 
-    def refuse_node(self, node: Node, what: str, then: str = TEST_ENDS) -> SqlError:
+    def refuse_node(self, node: Node, expected: str, then: str = TEST_ENDS) -> SqlError:
         """Return the error for a node that is not in the language.
 
         It stands at the first token that does not belong: `a + 1` is read up to the plus.
@@ -606,11 +621,12 @@ class Binder:
             return cursor.refuse("a subquery is not supported")
         # Read the operand that the node begins with; what stands behind it is what is refused.
         leftmost: Any = node
-        while isinstance(leftmost, _LEFT_FIRST) and leftmost.args.get("this"):
+        while isinstance(leftmost, _LEFT_FIRST_NODES) and leftmost.args.get("this"):
             leftmost = leftmost.this
-        if leftmost is not node and isinstance(leftmost, _OPERAND):
-            self.bind_operand(leftmost, what)
+        if leftmost is not node and isinstance(leftmost, _OPERAND_NODES):
+            self.bind_operand(leftmost, expected)
             return self.refuse_rest(then)
+        # `(a, b) = …`: rows of values are not in the language.
         if isinstance(node, exp.Tuple) and cursor.accept("("):
             cursor.skip_value()
             return cursor.refuse_token(")")
@@ -619,7 +635,7 @@ class Binder:
             return cursor.refuse(message, hint)
         if cursor.skip_value():
             return self.refuse_rest(then)
-        return cursor.refuse_operand(what)
+        return cursor.refuse_operand(expected)
 
     def refuse_rest(self, then: str) -> SqlError:
         """Return the error for what stands behind an operand."""
@@ -647,7 +663,7 @@ def _unwrap(node: Node) -> Node:
 
 
 def _is_single_value(node: Node) -> bool:
-    return isinstance(_unwrap(node), _NAME + _LITERAL)
+    return isinstance(_unwrap(node), _NAME_NODES + _LITERAL_NODES)
 
 
 def _is_single_test(node: Node) -> bool:
@@ -659,7 +675,7 @@ def _is_single_test(node: Node) -> bool:
     return not isinstance(node, exp.Connector | exp.Anonymous)
 
 
-def _plain(literal: Number | Typed | str | bool | float) -> Any:
+def _to_value(literal: Number | TypedLiteral | str | bool | float) -> Any:
     """Return a literal as a Python value that `compare_values` can compare."""
     if isinstance(literal, Number):
         return evaluate_literal(literal, DecimalType(38, 0), "UTC")

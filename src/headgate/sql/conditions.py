@@ -32,7 +32,7 @@ from headgate.predicate.comparison import interval_where, ordinals_equal
 from headgate.predicate.simplification import negate_atom
 from headgate.predicate.tree import ALL_TRUTHS
 from headgate.schema import EVERYTHING, NOTHING, String, ValueSet
-from headgate.sql.literals import Literal, evaluate_literal, with_article
+from headgate.sql.literals import Literal, add_article, evaluate_literal
 
 OPERATORS: dict[str, Operator] = {
     "<": "<",
@@ -62,7 +62,7 @@ def build_comparison(column: Column, operator: Operator, literal: Literal, zone:
 def build_column_comparison(left: Column, operator: Operator, right: Column) -> Predicate:
     """Build `left operator right`, the lesser name first: `a < b` and `b > a` are one atom."""
     if not are_comparable(left.type, right.type):
-        first, second = with_article(left.type.sql), with_article(right.type.sql)
+        first, second = add_article(left.type.sql), add_article(right.type.sql)
         raise ConditionError(
             f"`{left.key}` is {first} and `{right.key}` {second}; they cannot be compared"
         )
@@ -84,10 +84,7 @@ def build_membership(column: Column, literals: Iterable[Literal], zone: str) -> 
 
 def build_between(column: Column, low: Literal, high: Literal, zone: str) -> Predicate:
     """Build `column BETWEEN low AND high`, both ends included."""
-    first, last = (
-        evaluate_literal(low, column.type, zone),
-        evaluate_literal(high, column.type, zone),
-    )
+    first, last = (evaluate_literal(end, column.type, zone) for end in (low, high))
     # With NULL at one end the test can still be FALSE by the other, so both comparisons are kept.
     if first is None or last is None:
         return conjunction(
@@ -102,7 +99,7 @@ def build_match(column: Column, kind: PatternKind, text: str, escape: str = "\\"
     """Build `column LIKE text`; refuse a pattern without a meaning now, not at the first event."""
     if not isinstance(column.type, String):
         raise ConditionError(
-            f"{kind} needs a STRING; `{column.key}` is {with_article(column.type.sql)}"
+            f"{kind} needs a STRING; `{column.key}` is {add_article(column.type.sql)}"
         )
     pattern = Pattern(kind, text, escape)
     # Compiled here for its errors only; the pattern keeps the matcher.

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from headgate.errors import Position, SqlError, SqlSyntaxError, TooLarge, UnsupportedSql
 from headgate.sql.functions import Clause, may_be_called, refuse_call
-from headgate.sql.lexer import RESERVED, TYPED, Token, check_tokens
+from headgate.sql.lexer import LITERAL_TYPES, RESERVED, Token, check_tokens
 
 MAX_DEPTH = 100
 MAX_NAME_PARTS = 32
@@ -40,6 +40,8 @@ _NEGATED = frozenset(("IN", "BETWEEN", "LIKE", "ILIKE", "RLIKE", "REGEXP"))
 _TESTS = COMPARISONS | _NEGATED | {"<=>", "IS"}
 _SEPARATORS = frozenset(("OR", ",", "WHERE", "GROUP"))
 _ARITHMETIC = frozenset(("+", "-", "*"))
+# Words that begin something which SQL has and this language lacks. They are refused by name, and
+# never taken for an alias.
 _UNSUPPORTED = frozenset(
     "ANTI CLUSTER COLLATE CROSS DISTRIBUTE DIV EXCEPT FETCH FULL GLOB HAVING INNER INTERSECT JOIN "
     "LATERAL LEFT LIMIT MINUS NATURAL OFFSET ORDER PIVOT QUALIFY RIGHT SEMI SIMILAR SORT "
@@ -93,6 +95,7 @@ class Cursor:
             self.tokens.append(token)
             self.words.append(word)
             self.place = place  # of an error
+            # Signs and NOTs in a row nest as parentheses do; a dot lengthens the name before it.
             prefixes = prefixes + 1 if word in _PREFIXES else 0
             parts = parts + 1 if word == "." else parts if last == "." else 1
             if prefixes > MAX_DEPTH or len(opened) > MAX_DEPTH:
@@ -100,6 +103,7 @@ class Cursor:
                 raise self.make_error(TooLarge, "the expression nests too deeply", hint)
             if parts > MAX_NAME_PARTS:
                 raise self.make_error(TooLarge, f"a name has more than {MAX_NAME_PARTS} parts")
+            # Tests are counted anew inside parentheses; behind them the outer count goes on.
             if word == "(":
                 opened.append((place, tests, in_between))
                 tests, in_between = 0, False
@@ -170,27 +174,27 @@ class Cursor:
 
     # Names
 
-    def read_name(self, what: str) -> list[str]:
+    def read_name(self, expected: str) -> list[str]:
         """Step over a name, dotted or not, and return its parts."""
-        parts = [self.read_name_part(what)]
+        parts = [self.read_name_part(expected)]
         while self.accept("."):
             parts.append(self.read_name_part("a name"))
         return parts
 
-    def read_plain_name(self, what: str) -> str:
+    def read_plain_name(self, expected: str) -> str:
         """Step over a name and return it; raise where it has dots."""
         start = self.place
-        parts = self.read_name(what)
+        parts = self.read_name(expected)
         if len(parts) > 1:
             message = "a plain name is expected here"
             raise self.make_error(UnsupportedSql, message, extent=self.extent(start))
         return parts[0]
 
-    def read_name_part(self, what: str) -> str:
+    def read_name_part(self, expected: str) -> str:
         """Step over one part of a name and return it."""
         kind = self.kind()
         if kind != "quoted" and (kind != "word" or self.peek() in RESERVED):
-            raise self.refuse_operand(what)
+            raise self.refuse_operand(expected)
         self.place += 1
         return self.tokens[self.place - 1].name
 
@@ -206,7 +210,7 @@ class Cursor:
     def skip_value(self) -> bool:
         """Step over an attribute or a literal, if one begins here."""
         kind = self.kind()
-        if self.peek() in TYPED and self.kind(1) == "string":
+        if self.peek() in LITERAL_TYPES and self.kind(1) == "string":
             self.place += 2
         elif kind in ("number", "string") or self.peek() in ("NULL", "TRUE", "FALSE"):
             self.place += 1
@@ -218,17 +222,19 @@ class Cursor:
 
     # Errors
 
-    def refuse_operand(self, what: str) -> SqlError:
+    def refuse_operand(self, expected: str) -> SqlError:
         """Return the error for a place where a name or a value has to stand."""
         word = self.peek()
         if self.kind() == "word" and word in RESERVED and not self._is_refused_call(self.place):
             hint = _HINTS.get(word, _IN_BACKTICKS)
-            message = f"{what} is expected here, not {word}"
+            message = f"{expected} is expected here, not {word}"
             return self.make_error(SqlSyntaxError, message, hint)
-        return self.refuse_token(what)
+        return self.refuse_token(expected)
 
-    def refuse_token(self, what: str, hint: str = "") -> SqlError:
+    def refuse_token(self, expected: str, hint: str = "") -> SqlError:
         """Return the error that says what is expected here, and what stands here instead."""
+        # The most specific error wins: a function, then SQL that the language lacks, and only then
+        # what is expected.
         word = self.peek()
         if self._is_refused_call(self.place):
             self.place += 1
@@ -243,14 +249,15 @@ class Cursor:
         if word == "IS" and "DISTINCT" in self.words[self.place + 1 : self.place + 3]:
             self.place += 1 if self.peek(1) == "DISTINCT" else 2
             return self.refuse("IS DISTINCT FROM is not supported")
-        if what == TEST_ENDS:
-            what = self._find_missing()
+        if expected == TEST_ENDS:
+            expected = self._find_missing()
         where = "at the end" if self.kind() == "end" else "here"
-        return self.make_error(SqlSyntaxError, f"{what} is expected {where}", hint)
+        return self.make_error(SqlSyntaxError, f"{expected} is expected {where}", hint)
 
     def _find_missing(self) -> str:
         """Go on to where a test breaks off that sqlglot made nothing of; return what is missing."""
         word, ahead = self.peek(), 2 if self.peek(1) == "NOT" else 1
+        # `a IS 3`, `a NOT 3` and `a = = 3` break off behind the words that were understood.
         if word == "IS" and self.peek(ahead) not in ("NULL", "TRUE", "FALSE"):
             self.place += ahead
             return "NULL, TRUE or FALSE"
@@ -260,12 +267,14 @@ class Cursor:
         if word in COMPARISONS and self.peek(1) in COMPARISONS:
             self.place += 1
             return "a value"
+        # Inside parentheses the condition may also end with one.
         nested = any(start < self.place < end for start, end in self.closing.items())
         return "AND, OR or )" if nested else TEST_ENDS
 
     def refuse_call(self) -> SqlError:
         """Return the error for a parenthesis that makes the name before it a function."""
         name = self.tokens[self.place - 1]
+        # `s.count(…)`: the name may be called, but not behind a dot.
         dotted = self.words[self.place - 2] == "."
         if dotted and may_be_called(name, self.clause, self.declared):
             return self.refuse("a function has a plain name")
@@ -273,6 +282,7 @@ class Cursor:
 
     def _is_refused_call(self, place: int) -> bool:
         """Return whether the token at a place is a name that may not be called there, but is."""
+        # `words` is longer than `tokens`, so the word behind the last token is nothing.
         if not 0 <= place < len(self.tokens) or self.words[place + 1] != "(":
             return False
         name = self.tokens[place]

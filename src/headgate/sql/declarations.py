@@ -42,11 +42,12 @@ from headgate.schema import (
 from headgate.sql.binder import Binder
 from headgate.sql.cursor import Cursor
 from headgate.sql.functions import AGGREGATES
-from headgate.sql.literals import with_article
+from headgate.sql.literals import add_article
 from headgate.sql.parser import parse_condition_tree
 from headgate.sql.scope import Scope
 
-_DECIMAL = frozenset(("DEC", "DECIMAL", "NUMERIC"))
+_DECIMAL_NAMES = frozenset(("DEC", "DECIMAL", "NUMERIC"))
+# Types without parameters, under all their names. `read_type` makes DECIMAL and TIMESTAMP.
 _TYPES: dict[str, Type] = {
     "BIGINT": BIGINT,
     "BOOLEAN": BOOLEAN,
@@ -58,7 +59,7 @@ _TYPES: dict[str, Type] = {
     "STRING": STRING,
 }
 _ALL_TYPES = "BOOLEAN, INT, BIGINT, DECIMAL(p, s), DOUBLE, STRING, DATE and TIMESTAMP"
-_NEAREST = {
+_HINTS_BY_TYPE = {
     "BYTE": "use INT",
     "CHAR": "use STRING",
     "FLOAT": "use DOUBLE",
@@ -126,6 +127,7 @@ class Declarations:
             hint = "HOLISTIC promises nothing"
             raise cursor.refuse_token("DISTRIBUTIVE, ALGEBRAIC or HOLISTIC", hint)
         cursor.place += 1
+        # An aggregate of which nothing is said counts duplicates.
         sensitive = True
         if cursor.accept("DUPLICATE"):
             sensitive = cursor.accept("SENSITIVE")
@@ -149,12 +151,13 @@ class Declarations:
     def read_type(self, cursor: Cursor) -> Type:
         """Read a type and its parameters."""
         name = cursor.peek()
-        if name not in _TYPES and name not in _DECIMAL and name != "TIMESTAMP":
+        if name not in _TYPES and name not in _DECIMAL_NAMES and name != "TIMESTAMP":
             if cursor.kind() != "word":
                 raise cursor.refuse_token("a type")
-            hint = _NEAREST.get(name, f"the types are {_ALL_TYPES}")
+            hint = _HINTS_BY_TYPE.get(name, f"the types are {_ALL_TYPES}")
             raise cursor.refuse(f"type {name} is not supported", hint)
         cursor.place += 1
+        # Parameters are read for every type, so that INT(11) gets a message of its own.
         start = cursor.place + 1  # of the parameters
         parameters: list[str] = []
         if cursor.accept("("):
@@ -164,15 +167,15 @@ class Declarations:
                     raise cursor.refuse_token("a number")
             extent = cursor.extent(start)
             cursor.expect(")")
-        if name in _DECIMAL:
-            decimal = _decimal(parameters)
+        if name in _DECIMAL_NAMES:
+            decimal = _make_decimal(parameters)
             if decimal is not None:
                 return decimal
             message = f"DECIMAL({', '.join(shorten(p, 20) for p in parameters)}) does not exist"
             hint = "DECIMAL(p, s) has 1 to 38 digits, s of them behind the point"
             raise cursor.make_error(TypeMismatch, message, hint, extent=extent)
         if parameters:
-            message = f"{with_article(name)} takes no parameters"
+            message = f"{add_article(name)} takes no parameters"
             raise cursor.make_error(TypeMismatch, message, extent=extent)
         return Timestamp(self.zone) if name == "TIMESTAMP" else _TYPES[name]
 
@@ -182,8 +185,10 @@ class Declarations:
             cursor.expect("NULL")
             return Attribute(attribute.name, attribute.type, attribute.domain, nullable=False)
         if cursor.accept("CHECK"):
+            # All CHECKs of an attribute hold together.
             domain = attribute.domain.intersection(self.read_check(cursor, attribute))
             return Attribute(attribute.name, attribute.type, domain, attribute.nullable)
+        # A comment is read and dropped.
         if not cursor.accept("COMMENT"):
             raise cursor.refuse_token("NOT NULL, CHECK or the next attribute")
         if not cursor.accept_kind("string"):
@@ -210,6 +215,7 @@ class Declarations:
             extent = cursor.extent(opened + 1)
             raise cursor.make_error(UnsupportedSql, message, hint, extent=extent)
         cursor.expect(")")
+        # Behind the CHECK come types again, which may have parentheses.
         cursor.clause = "declaration"
         return domain
 
@@ -221,7 +227,7 @@ def _start_cursor(text: str) -> Cursor:
     return cursor
 
 
-def _decimal(parameters: list[str]) -> DecimalType | None:
+def _make_decimal(parameters: list[str]) -> DecimalType | None:
     """Return DECIMAL(precision, scale); None where there is no such type."""
     if len(parameters) > 2 or not all(re.fullmatch("[0-9]{1,2}", p) for p in parameters):
         return None
@@ -237,19 +243,20 @@ def find_domain(check: Predicate) -> ValueSet | None:
 
     NULL passes every CHECK, so only values count: `a > 0 OR a IS NULL` allows what `a > 0` does.
     """
-    held = simplify(_without_null(to_monotone(check)), only_true=True)
-    if isinstance(held, Within):
-        return held.values
-    if isinstance(held, Constant):
-        return EVERYTHING if held.value else NOTHING
+    # A condition on one attribute is now one set or a constant. What stays larger has patterns.
+    allowed = simplify(_remove_null_tests(to_monotone(check)), only_true=True)
+    if isinstance(allowed, Within):
+        return allowed.values
+    if isinstance(allowed, Constant):
+        return EVERYTHING if allowed.value else NOTHING
     return None
 
 
-def _without_null(held: Predicate) -> Predicate:
-    if isinstance(held, And):
-        return conjunction(_without_null(part) for part in held.parts)
-    if isinstance(held, Or):
-        return disjunction(_without_null(part) for part in held.parts)
-    if isinstance(held, IsNull):
-        return TRUE if held.negated else FALSE
-    return held
+def _remove_null_tests(check: Predicate) -> Predicate:
+    if isinstance(check, And):
+        return conjunction(_remove_null_tests(part) for part in check.parts)
+    if isinstance(check, Or):
+        return disjunction(_remove_null_tests(part) for part in check.parts)
+    if isinstance(check, IsNull):
+        return TRUE if check.negated else FALSE
+    return check

@@ -27,8 +27,8 @@ from headgate.schema.types import EPOCH_DAY
 from headgate.sql import conditions
 from headgate.sql.conditions import OPERATORS, ConditionError
 from headgate.sql.cursor import MAX_DEPTH
-from headgate.sql.lexer import MAX_LITERAL, MAX_STATEMENT, RESERVED, TYPED, is_unicode
-from headgate.sql.literals import Literal, LiteralError, Number, Typed
+from headgate.sql.lexer import LITERAL_TYPES, MAX_LITERAL, MAX_STATEMENT, RESERVED, is_unicode
+from headgate.sql.literals import Literal, LiteralError, Number, TypedLiteral
 from headgate.sql.scope import NameProblem, Scope
 
 MAX_CACHED_ATOMS = 500_000
@@ -39,29 +39,32 @@ MAX_DOUBLE_DIGITS = 15  # whole numbers of so many digits are doubles, too
 # Quantifiers are possessive (`*+`), so that reading is linear in the text, whatever it is.
 _NAME = r"[A-Za-z_]\w*+(?:\.[A-Za-z_]\w*+)*+"
 _NUMBER = r"-?\d++(?:\.\d++)?+(?:E[+-]?\d++)?+(?![\w.])"
-_TEXT = r"'[^'\\]*+'(?!')"
-_LITERAL = rf"(?:{_NUMBER}|{_TEXT}|(?:DATE|TIMESTAMP)\s*{_TEXT}|TRUE\b|FALSE\b)"
+_STRING = r"'[^'\\]*+'(?!')"
+_LITERAL = rf"(?:{_NUMBER}|{_STRING}|(?:DATE|TIMESTAMP)\s*{_STRING}|TRUE\b|FALSE\b)"
+# Three groups: a whole atom, a connective or parenthesis, and anything else, which declines. An
+# atom is a comparison, IN, BETWEEN or LIKE, IS NULL, or a flag that stands as a condition.
 _TOKEN = re.compile(
     rf"""\s*+(?:
     ( {_NAME} (?: \s*+(?:<=|>=|<>|!=|==|=|<|>)\s*+ (?:{_LITERAL}|{_NAME}(?!\s*+[('.]))
               | \s++(?:NOT\s++)?+ (?: IN\s*+\(\s*+{_LITERAL}(?:\s*+,\s*+{_LITERAL})*+\s*+\)
                                     | BETWEEN\s++{_LITERAL}\s++AND\s++{_LITERAL}
-                                    | LIKE\s++{_TEXT}(?!\s*+ESCAPE) )
+                                    | LIKE\s++{_STRING}(?!\s*+ESCAPE) )
               | \s++IS\s++(?:NOT\s++)?+NULL\b
               | (?=\s*+(?:AND\b|OR\b|\)|$)) ) )
   | (AND\b | OR\b | NOT\b | \( | \))
   | (\S.*) )""",
     re.VERBOSE | re.IGNORECASE | re.ASCII | re.DOTALL,
 )
+# These take an atom apart that `_TOKEN` has accepted as a whole.
 _COMPARISON = re.compile(
     rf"({_NAME})\s*(<=|>=|<>|!=|==|=|<|>)\s*(?:({_LITERAL})|({_NAME}))", re.IGNORECASE | re.ASCII
 )
-_OTHER = re.compile(
+_SET_TEST = re.compile(
     rf"({_NAME})\s+(IS\s+)?(NOT\s+)?(IN|BETWEEN|LIKE|NULL)\b(.*)", re.I | re.A | re.S
 )
 _PLAIN_NAME = re.compile(_NAME, re.ASCII)
 _LITERALS = re.compile(_LITERAL, re.IGNORECASE | re.ASCII)
-_NO_NAMES = RESERVED | TYPED
+_RESERVED_NAMES = RESERVED | LITERAL_TYPES
 _NULL_TESTS = {"NULL": False, "NOT NULL": True}
 
 ReadOrdinal = Callable[[str], Any]
@@ -93,6 +96,8 @@ class FastPath:
             return None
         atoms = self._atoms
         groups: list[_Group] = [_Group()]  # one for each parenthesis that is open
+        # A token continues the innermost group, opens one, or closes it. Whatever may not stand in
+        # its place declines the whole text.
         for atom, word, other in _tokens(text):
             if other:
                 return None
@@ -120,6 +125,7 @@ class FastPath:
             atom = self.bind_common(text) or self.bind_general(text)
         except (LiteralError, ConditionError, NameProblem, PatternRefused):
             return None
+        # A full cache takes no more atoms, so that memory stays bounded.
         if atom is not None and len(self._atoms) < MAX_CACHED_ATOMS:
             self._atoms[text] = atom
         return atom
@@ -134,20 +140,22 @@ class FastPath:
         >>> fast_path.bind_common("qty > 3").values.cuts, fast_path.bind_common("qty > 3.5")
         ((4,), None)
         """
-        name, _, rest = text.partition(" ")
+        name, _, test = text.partition(" ")
         if name not in self._ordinal_columns:
             named = _PLAIN_NAME.fullmatch(name)
-            self._ordinal_columns[name] = _ordinal_column(self._column(name)) if named else None
+            self._ordinal_columns[name] = (
+                _make_ordinal_column(self._resolve_column(name)) if named else None
+            )
         # None is cached, too: a name that is no plain column, or whose type has no reader.
         known = self._ordinal_columns[name]
         if known is None:
             return None
-        operator, _, operand = rest.partition(" ")
+        operator, _, operand = test.partition(" ")
         if operator == "IS":
             negated = _NULL_TESTS.get(operand)
             return None if negated is None else IsNull(known.column, negated)
         try:
-            cuts, starts_inside = _cuts(operator, operand, known)
+            cuts, starts_inside = _find_cuts(operator, operand, known)
         except ValueError:
             return None
         return Within(known.column, ValueSet(cuts, starts_inside))
@@ -156,28 +164,30 @@ class FastPath:
 
     def bind_general(self, text: str) -> Predicate | None:
         """Return the predicate of an atom in any spelling of the plain subset."""
-        return self._comparison(text) or self._set_test(text) or self._flag(text)
+        return self._bind_comparison(text) or self._bind_set_test(text) or self._bind_flag(text)
 
-    def _comparison(self, text: str) -> Predicate | None:
+    def _bind_comparison(self, text: str) -> Predicate | None:
         match = _COMPARISON.fullmatch(text)
         if match is None:
             return None
         name, written, literal, other = match.groups()
-        column, operator = self._column(name), OPERATORS[written]
+        column, operator = self._resolve_column(name), OPERATORS[written]
         if literal is not None:
-            return conditions.build_comparison(column, operator, _literal(literal), self.scope.zone)
-        return conditions.build_column_comparison(column, operator, self._column(other))
+            return conditions.build_comparison(
+                column, operator, _read_literal(literal), self.scope.zone
+            )
+        return conditions.build_column_comparison(column, operator, self._resolve_column(other))
 
-    def _set_test(self, text: str) -> Predicate | None:
+    def _bind_set_test(self, text: str) -> Predicate | None:
         """Return the predicate of IS NULL, IN, BETWEEN or LIKE."""
-        match = _OTHER.fullmatch(text)
+        match = _SET_TEST.fullmatch(text)
         if match is None:
             return None
-        name, _, negated, kind, rest = match.groups()
-        column, zone = self._column(name), self.scope.zone
+        name, _, negated, kind, operands = match.groups()
+        column, zone = self._resolve_column(name), self.scope.zone
         if kind.upper() == "NULL":
             return IsNull(column, negated is not None)
-        literals = [_literal(literal) for literal in _LITERALS.findall(rest)]
+        literals = [_read_literal(literal) for literal in _LITERALS.findall(operands)]
         if kind.upper() == "IN":
             predicate = conditions.build_membership(column, literals, zone)
         elif kind.upper() == "BETWEEN":
@@ -187,16 +197,16 @@ class FastPath:
             predicate = conditions.build_match(column, "LIKE", literals[0])
         return conditions.negate(predicate) if negated else predicate
 
-    def _flag(self, text: str) -> Predicate | None:
+    def _bind_flag(self, text: str) -> Predicate | None:
         """Return the predicate of a BOOLEAN attribute that stands as a condition."""
-        column = self._column(text)
+        column = self._resolve_column(text)
         return conditions.build_flag(column) if isinstance(column.type, Boolean) else None
 
-    def _column(self, name: str) -> Column:
+    def _resolve_column(self, name: str) -> Column:
         column = self._columns.get(name)
         if column is None:
             parts = name.split(".")
-            if any(part.upper() in _NO_NAMES for part in parts):
+            if any(part.upper() in _RESERVED_NAMES for part in parts):
                 raise NameProblem(f"`{name}` is a word of the language", "")
             column = self._columns[name] = self.scope.resolve(parts)
         return column
@@ -240,6 +250,7 @@ class _Group:
             return self.expects_operand and self.negations <= MAX_DEPTH
         if self.expects_operand:
             return False
+        # AND binds closer than OR, which ends the conjunction so far.
         if word == "OR":
             self.disjuncts.append(conjunction(self.conjuncts))
             self.conjuncts = []
@@ -252,17 +263,18 @@ class _Group:
         return disjunction([*self.disjuncts, last]) if self.disjuncts else last
 
 
-def _literal(text: str) -> Literal:
+def _read_literal(text: str) -> Literal:
     if len(text) > MAX_LITERAL:
         raise LiteralError("too long")
     if text[0] == "'":
         return text[1:-1]
+    # Four letters tell TRUE, FALSE, DATE and TIMESTAMP apart.
     word = text[:4].upper()
     if word in ("TRUE", "FALS"):
         return word == "TRUE"
     if word in ("DATE", "TIME"):
         kind, value = text.split("'")[:2]
-        return Typed(kind.strip().upper(), value)
+        return TypedLiteral(kind.strip().upper(), value)
     return Number(text)
 
 
@@ -281,7 +293,7 @@ class _OrdinalColumn(NamedTuple):
     step: Any
 
 
-def _ordinal_column(column: Column) -> _OrdinalColumn | None:
+def _make_ordinal_column(column: Column) -> _OrdinalColumn | None:
     """Return how the literals of a column are read; None for a type that goes the general way."""
     make_reader = _ORDINAL_READERS.get(type(column.type))
     if make_reader is None:
@@ -290,7 +302,7 @@ def _ordinal_column(column: Column) -> _OrdinalColumn | None:
     return _OrdinalColumn(column, make_reader(column.type), step)
 
 
-def _cuts(operator: str, operand: str, known: _OrdinalColumn) -> tuple[tuple[Any, ...], bool]:
+def _find_cuts(operator: str, operand: str, known: _OrdinalColumn) -> tuple[tuple[Any, ...], bool]:
     """Return where the set of values begins and ends by turns, and whether it holds the least."""
     _, read, step = known
     # Cuts are where membership changes: a point has one at itself and one at its successor, and the
@@ -303,6 +315,7 @@ def _cuts(operator: str, operand: str, known: _OrdinalColumn) -> tuple[tuple[Any
     # Above a value begins at its successor.
     if operator in (">", "<="):
         return (read(operand) + step,), operator == "<="
+    # BETWEEN of texts is left to the general way; so is one that holds nothing.
     if operator == "BETWEEN" and step == 1:
         low, _, high = operand.partition(" AND ")
         first, last = read(low), read(high)
@@ -310,11 +323,13 @@ def _cuts(operator: str, operand: str, known: _OrdinalColumn) -> tuple[tuple[Any
             raise _Uncommon
         return (first, last + 1), False
     if operator == "IN":
-        return _point_cuts({read(literal) for literal in operand[1:-1].split(", ")}, step), False
+        return _find_point_cuts(
+            {read(literal) for literal in operand[1:-1].split(", ")}, step
+        ), False
     raise _Uncommon
 
 
-def _point_cuts(ordinals: set[Any], step: Any) -> tuple[Any, ...]:
+def _find_point_cuts(ordinals: set[Any], step: Any) -> tuple[Any, ...]:
     """Return the cuts around points; neighbours share an interval."""
     cuts: list[Any] = []
     for ordinal in sorted(ordinals):
@@ -332,6 +347,7 @@ def _integer_reader(type_: Integer) -> ReadOrdinal:
         if len(text) > MAX_NUMBER_LENGTH:
             raise _Uncommon
         ordinal = int(text)
+        # A cut at a limit of the type would be an infinite end, which the general way knows.
         if not low < ordinal < high:
             raise _Uncommon
         return ordinal
@@ -383,6 +399,7 @@ def _date_reader(_: Date) -> ReadOrdinal:
     def read(text: str) -> int:
         if len(text) != 17 or text[:6] != "DATE '" or not text[6:10].isdecimal():
             raise _Uncommon
+        # In these years are the first and the last date, the limits of the type.
         if text[6:10] in ("0001", "9999") or text[10] != "-" or text[13] != "-":
             raise _Uncommon
         return date.fromisoformat(text[6:16]).toordinal() - EPOCH_DAY

@@ -21,6 +21,7 @@ SYNTAX_WORDS = frozenset(
     "AND AS BETWEEN BY CAST CHECK DISTINCT FROM ILIKE IN LIKE NOT OR REGEXP RLIKE SELECT "
     "WHERE".split()
 )
+# What other systems call a window over time; all get the same hint.
 _TIME_WINDOWS = frozenset(
     "window tumble tumbling hop session last_seconds last_minutes last_hours last_time "
     "range_window".split()
@@ -52,6 +53,7 @@ def may_be_called(name: Token, clause: Clause, declared: frozenset[str]) -> bool
         return True
     if clause == "SELECT" and name.kind == "word" and name.word in AGGREGATES:
         return True
+    # In a declaration, types and what is declared stand before parentheses, whatever their names.
     word = name.kind == "word" and (name.word in SYNTAX_WORDS or name.word == COALESCE)
     return word or clause == "declaration"
 
@@ -59,11 +61,11 @@ def may_be_called(name: Token, clause: Clause, declared: frozenset[str]) -> bool
 def refuse_call(text: str, name: Token, clause: Clause, declared: frozenset[str]) -> SqlError:
     """Return the error for a function that may not stand in this clause."""
     called = name.name.lower()
-    what = f"function {called}(…)"
-    message = f"{what} is not supported"
+    topic = f"function {called}(…)"
+    message = f"{topic} is not supported"
     aggregate = called in declared or (clause == "condition" and called.upper() in AGGREGATES)
     hint = "an aggregate stands in SELECT" if aggregate else _hint(called, clause)
-    return error_at(UnsupportedSql, text, name.start, len(name.text), message, hint, topic=what)
+    return error_at(UnsupportedSql, text, name.start, len(name.text), message, hint, topic=topic)
 
 
 def _hint(called: str, clause: Clause) -> str:

@@ -13,12 +13,13 @@ from typing import NamedTuple
 
 from headgate.errors import Position, SqlError, SqlSyntaxError, TooLarge, UnsupportedSql
 
+# Limits, in characters.
 MAX_STATEMENT = 1_000_000
 MAX_LITERAL = 65_536
 MAX_NUMBER = 400
 MAX_NAME = 255
 _MAX_LENGTH = {"string": MAX_LITERAL, "number": MAX_NUMBER, "word": MAX_NAME, "quoted": MAX_NAME}
-_LENGTH_OF = {"string": "literal", "number": "number", "word": "name", "quoted": "name"}
+_NOUNS = {"string": "literal", "number": "number", "word": "name", "quoted": "name"}
 
 # words of the language, which name an attribute or a stream only in backticks
 RESERVED = frozenset(
@@ -30,8 +31,10 @@ RESERVED = frozenset(
     "REVOKE RLIKE ROLLBACK ROLLUP SELECT SERDEPROPERTIES SESSION_USER SHOW TABLESAMPLE THEN TRUE "
     "UNCACHE UNION UNIQUE USING VACUUM VALUES WHEN WHERE WINDOW WITH XOR".split()
 )
-TYPED = frozenset(("DATE", "TIMESTAMP"))  # names too, unless a string follows
+LITERAL_TYPES = frozenset(("DATE", "TIMESTAMP"))  # names too, unless a string follows
 
+# Alternatives are tried in this order: comments before the minus, and r'…' before words. A number
+# that runs into a word or a second point is none, and its first digit becomes `other`.
 _TOKEN = re.compile(
     r"""
     (?P<space>\s+)
@@ -129,9 +132,9 @@ def is_unicode(text: str) -> bool:
 def _check_token(text: str, token: Token) -> None:
     limit = _MAX_LENGTH.get(token.kind)
     if limit is not None and len(token.text) > limit:
-        what = _LENGTH_OF[token.kind]
-        message = f"a {what} of {len(token.text):,} characters is over the limit of {limit:,}"
-        raise error_at(TooLarge, text, token.start, 40, message, topic=f"{what} too long")
+        noun = _NOUNS[token.kind]
+        message = f"a {noun} of {len(token.text):,} characters is over the limit of {limit:,}"
+        raise error_at(TooLarge, text, token.start, 40, message, topic=f"{noun} too long")
     if token.kind == "other":
         _refuse_character(text, token)
     if token.kind == "word" and token.word == "CASE":
@@ -141,6 +144,7 @@ def _check_token(text: str, token: Token) -> None:
 
 
 def _refuse_character(text: str, token: Token) -> None:
+    # Most of these characters begin a token that goes wrong later, and get a message of their own.
     if token.text in "'\"`":
         message = "a quote is opened and never closed"
         raise error_at(SqlSyntaxError, text, token.start, 30, message)

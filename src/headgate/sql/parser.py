@@ -67,6 +67,7 @@ def _parse(texts: list[str], kind: type[exp.Expr]) -> exp.Expr | None:
     except Exception:
         # Told to go on, it stumbles over some of its own errors. The text is wrong then, and the
         # walk refuses it where the tree of the longest good beginning ends.
+        # A binary search: sqlglot survives the first `good` tokens, but not the first `bad`.
         good, bad = 0, len(texts)
         while bad - good > 1:
             middle = (good + bad) // 2

@@ -63,6 +63,7 @@ class Aggregate:
     @property
     def category(self) -> Category:
         """How the whole follows from its parts; with DISTINCT, all values may be needed."""
+        # DISTINCT changes nothing for MIN and MAX, so they come first.
         if self.function in ("MIN", "MAX"):
             return "distributive"
         if self.distinct or self.function == "MEDIAN":
@@ -91,6 +92,7 @@ class Aggregate:
         if self.function == "MEDIAN":
             return DOUBLE
         if isinstance(argument, DecimalType):
+            # SUM has ten digits more before the point, AVG four more behind it.
             return _wider(argument, 10, 0) if self.function == "SUM" else _wider(argument, 4, 4)
         whole_sum = self.function == "SUM" and not isinstance(argument, Double)
         return BIGINT if whole_sum else DOUBLE
@@ -164,10 +166,11 @@ class Query:
 
     @property
     def kind(self) -> Kind:
-        """What the query needs: a filter decides on each event alone, the others have state.
+        """The kind of query; a filter decides on each event alone, the others have state.
 
         A window is a selection from the last rows of one stream.
         """
+        # The order decides: an aggregate over a join is an aggregate.
         if self.group_by or any(isinstance(o.expression, Aggregate) for o in self.outputs):
             return "aggregate"
         if len(self.sources) > 1:
@@ -197,5 +200,6 @@ class Query:
 
 def find_attribute(query: Query, column: Column) -> Attribute:
     """Return the attribute that a column of a query stands for."""
+    # With one source columns carry no alias, and the first source is the only one.
     source = next(s for s in query.sources if column.source in ("", s.alias))
     return source.stream[column.name]

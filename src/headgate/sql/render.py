@@ -35,7 +35,7 @@ from headgate.schema import (
     ValueSet,
     successor,
 )
-from headgate.sql.lexer import RESERVED, TYPED
+from headgate.sql.lexer import LITERAL_TYPES, RESERVED
 from headgate.sql.query import Aggregate, Output, Query, Source
 from headgate.sql.scope import stream_zone
 
@@ -118,6 +118,7 @@ def render_select(query: Query) -> str:
     outputs = ", ".join(_render_output(output) for output in query.outputs) or "*"
     sources = ", ".join(render_source(source) for source in query.sources)
     text = f"SELECT {'DISTINCT ' if query.distinct else ''}{outputs} FROM {sources}"
+    # A query without WHERE has the condition TRUE.
     if query.where != Constant(True):
         text += f" WHERE {render_predicate(query.where)}"
     if query.group_by:
@@ -165,6 +166,7 @@ def render_predicate(predicate: Predicate) -> str:
 
 def _render_part(part: Predicate, looser: tuple[type, ...]) -> str:
     text = render_predicate(part)
+    # A set that is written as an OR of intervals needs parentheses, as an Or does.
     disjoint = isinstance(part, Within) and text.count(" OR ") and not _is_single_test(part.values)
     return f"({text})" if isinstance(part, looser) or disjoint else text
 
@@ -192,6 +194,7 @@ def _is_single_test(values: ValueSet) -> bool:
 def _render_within(atom: Within) -> str:
     column, values = atom.column, atom.values
     text = _render_column(column)
+    # TRUE or FALSE for every value, but NULL for NULL, which no constant is.
     if values.is_everything or values.is_empty:
         return f"{text} = {text}" if values.is_everything else f"{text} <> {text}"
     # The shortest form that says the set: one interval, all but one, a list, all but a list, and an
@@ -234,6 +237,7 @@ def _render_interval(text: str, column: Column, interval: Interval) -> str:
         return f"{text} = {point}"
     low, high = interval.low, interval.high
     if low is not None and high is not None:
+        # Ends are exclusive: BETWEEN needs the value before, and a range of texts may have none.
         last = _render_previous(column, high)
         if last is not None:
             return f"{text} BETWEEN {_render_value(column, low)} AND {last}"
@@ -262,7 +266,7 @@ def _render_point(column: Column, interval: Interval) -> str | None:
     return None
 
 
-def _render_end(column: Column, cut: Ordinal | None, here: str, before: str) -> str:
+def _render_end(column: Column, cut: Ordinal | None, at_cut: str, before_cut: str) -> str:
     """Return `operator literal` for an end of an interval, by its cut or the value before it.
 
     The rounder one wins: `> 10` and not `>= 10.01` on DECIMAL(10, 2), `>= 1000` and not `> 999`.
@@ -272,12 +276,12 @@ def _render_end(column: Column, cut: Ordinal | None, here: str, before: str) -> 
     at = _render_value(column, cut) if _has_value(column, cut) else None
     previous = _render_previous(column, cut)
     if previous is None:
-        return f"{here} {at}"
+        return f"{at_cut} {at}"
     # Shorter without its trailing zeros is rounder; ties go to `<=` and `>=`.
     rounder = 0 if at is None else len(previous.rstrip("0")) - len(at.rstrip("0"))
-    if at is None or rounder < 0 or (rounder == 0 and before == "<="):
-        return f"{before} {previous}"
-    return f"{here} {at}"
+    if at is None or rounder < 0 or (rounder == 0 and before_cut == "<="):
+        return f"{before_cut} {previous}"
+    return f"{at_cut} {at}"
 
 
 def _has_value(column: Column, cut: Ordinal) -> bool:
@@ -286,6 +290,7 @@ def _has_value(column: Column, cut: Ordinal) -> bool:
 
 
 def _render_previous(column: Column, cut: Ordinal) -> str | None:
+    # The text before `x\0` is `x`; before any other text there is no last one.
     if isinstance(cut, str):
         return render_literal(cut[:-1]) if cut.endswith("\0") else None
     return _render_value(column, cut - 1)
@@ -303,6 +308,7 @@ def render_literal(value: Value | None) -> str:
     """
     if value is None:
         return "NULL"
+    # In Python a bool is an int and a datetime a date, so they are looked at first.
     if isinstance(value, bool):
         return str(value).upper()
     if isinstance(value, float):
@@ -344,6 +350,6 @@ def render_name(text: str) -> str:
     >>> render_name("price"), render_name("select"), render_name("rule 7")
     ('price', '`select`', '`rule 7`')
     """
-    if _PLAIN_NAME.fullmatch(text) and text.upper() not in RESERVED | TYPED:
+    if _PLAIN_NAME.fullmatch(text) and text.upper() not in RESERVED | LITERAL_TYPES:
         return text
     return "`" + text.replace("`", "``") + "`"

@@ -74,6 +74,7 @@ class Scope:
         return Column(attribute.name, attribute.type, source)
 
     def _raise_unknown(self, parts: Sequence[str], name: str) -> None:
+        # A name behind an alias is looked for in that stream only.
         for alias, stream in self.sources:
             if len(parts) > 1 and parts[0].lower() == alias.lower():
                 name = ".".join(parts[1:])

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlglot import exp
 
 from headgate.errors import (
+    Position,
     SqlSyntaxError,
     TooLarge,
     TypeMismatch,
@@ -17,14 +19,14 @@ from headgate.errors import (
     UnsupportedSql,
     did_you_mean,
 )
-from headgate.predicate import TRUE, Column, Predicate
+from headgate.predicate import TRUE, Atom, Column, Predicate
 from headgate.schema import Schema, Stream
 from headgate.sql.binder import Binder, Node, WrittenTest
 from headgate.sql.cursor import TEST_ENDS, Cursor, Extent
 from headgate.sql.functions import AGGREGATES, LAST_ROWS
-from headgate.sql.literals import with_article
+from headgate.sql.literals import add_article
 from headgate.sql.parser import parse_select_tree
-from headgate.sql.query import Aggregate, Output, Query, Source
+from headgate.sql.query import Aggregate, Origin, Output, Query, Source
 from headgate.sql.scope import Scope
 
 MAX_SOURCES = 64
@@ -107,6 +109,7 @@ class _Select:
         while place < len(cursor.tokens):
             if cursor.words[place] == "FROM":
                 return place
+            # On to the next token, over what stands in parentheses.
             place = cursor.closing.get(place, place) + 1
         # none: go on to where it is missing
         cursor.place += 2 if cursor.peek(1) == "DISTINCT" else 1
@@ -185,6 +188,7 @@ class _Select:
             start = self.cursor.place
             output = self.bind_output(item)
             extent = self.cursor.extent(start)
+            # Names of outputs ignore case, as all names do.
             if output.name.lower() in names:
                 message, hint = f"two columns `{output.name}`", "rename one with AS"
                 raise self.cursor.make_error(UnsupportedSql, message, hint, extent=extent)
@@ -193,7 +197,7 @@ class _Select:
             self.output_extents.append(extent)
         return tuple(outputs)
 
-    def iter_items(self, items: list[exp.Expr], what: str) -> Iterator[Node]:
+    def iter_items(self, items: list[exp.Expr], expected: str) -> Iterator[Node]:
         """Yield the nodes of a list, and step over the commas between them."""
         yield items[0] if items else None
         for item in items[1:]:
@@ -201,7 +205,7 @@ class _Select:
                 return
             yield item
         if self.cursor.accept(","):
-            raise self.cursor.refuse_operand(what)  # sqlglot drops a comma that nothing follows
+            raise self.cursor.refuse_operand(expected)  # sqlglot drops a comma that nothing follows
 
     def bind_output(self, item: Node) -> Output:
         """Bind `attribute [AS name]` or `aggregate(…) [AS name]`."""
@@ -215,11 +219,11 @@ class _Select:
             name = expression.name
         return Output(self.cursor.read_alias() or name, expression)
 
-    def bind_attribute(self, node: Node, what: str, then: str) -> Column:
+    def bind_attribute(self, node: Node, expected: str, then: str) -> Column:
         """Bind an attribute by its name, without parentheses."""
         if not isinstance(node, exp.Column | exp.Dot):
-            raise self.binder.refuse_node(node, what, then)
-        return self.binder.bind_column(what)
+            raise self.binder.refuse_node(node, expected, then)
+        return self.binder.bind_column(expected)
 
     def bind_aggregate(self, node: exp.Anonymous) -> Aggregate:
         """Bind a call of a built-in aggregate or of one that the user declared."""
@@ -232,6 +236,7 @@ class _Select:
         if declared is None and (token.kind == "quoted" or token.word not in AGGREGATES):
             raise cursor.refuse_call()
         cursor.expect("(")
+        # Only COUNT takes a star; it has no argument then.
         if cursor.peek() == "*":
             if declared is not None or token.word != "COUNT":
                 hint = "`*` goes with COUNT; name an attribute"
@@ -241,6 +246,7 @@ class _Select:
             return Aggregate("COUNT")
         distinct = cursor.accept("DISTINCT")
         argument: Any = node.expressions[0] if node.expressions else None
+        # sqlglot puts DISTINCT between a call and its argument.
         if isinstance(argument, exp.Distinct):
             argument = argument.expressions[0] if argument.expressions else None
         start = cursor.place
@@ -248,16 +254,15 @@ class _Select:
         extent = cursor.extent(start)
         cursor.expect(")")
         if declared is not None:
+            # Any type of the family will do: an aggregate of DOUBLE takes an INT.
             if column.type.family != declared.argument.family:
-                takes, given = with_article(declared.argument.sql), with_article(column.type.sql)
-                message = f"{declared.name} takes {takes}; `{column.key}` is {given}"
+                takes, actual = add_article(declared.argument.sql), add_article(column.type.sql)
+                message = f"{declared.name} takes {takes}; `{column.key}` is {actual}"
                 raise cursor.make_error(TypeMismatch, message, extent=extent)
             return Aggregate(declared.name, column, distinct, declared)
         function = token.word
         if function in ("SUM", "AVG", "MEDIAN") and not column.type.numeric:
-            message = (
-                f"{function} needs a number; `{column.key}` is {with_article(column.type.sql)}"
-            )
+            message = f"{function} needs a number; `{column.key}` is {add_article(column.type.sql)}"
             raise cursor.make_error(TypeMismatch, message, extent=extent)
         # MIN and MAX are the same with DISTINCT
         return Aggregate(function, column, distinct and function not in ("MIN", "MAX"))
@@ -280,6 +285,7 @@ class _Select:
         """Refuse columns that are neither grouped nor aggregated, where there are groups."""
         if not group_by and not any(isinstance(o.expression, Aggregate) for o in outputs):
             return
+        # Refused whatever GROUP BY lists.
         if not outputs:
             message = "`*` does not go with GROUP BY"
             raise self.cursor.make_error(UnsupportedSql, message, extent=self.groups[0][1])
@@ -295,3 +301,72 @@ def _default_name(aggregate: Aggregate) -> str:
     inner = aggregate.argument.name if aggregate.argument else "*"
     function = aggregate.function if aggregate.declared else aggregate.function.lower()
     return f"{function}({'DISTINCT ' if aggregate.distinct else ''}{inner})"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A piece of a statement as it was written, and where it begins."""
+
+    text: str
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The places of a query's parts; all empty for a query that was not read from a statement.
+
+    `conditions` has every atom of WHERE, in its order, with the test that says it; a test that says
+    two, such as `a BETWEEN b AND c`, stands twice. `outputs` are by name, `sources` by alias.
+    """
+
+    conditions: tuple[tuple[Atom, Place], ...] = ()
+    outputs: Mapping[str, Place] = field(default_factory=dict)
+    groups: Mapping[Column, Place] = field(default_factory=dict)
+    sources: Mapping[str, Place] = field(default_factory=dict)
+
+
+def find_places(query: Query) -> Places:
+    """Return where the parts of a query stand, by reading its statement again.
+
+    >>> from headgate.sql import Script
+    >>> from headgate.schema import Schema
+    >>> script = Script(Schema())
+    >>> _, query = script.read('''CREATE STREAM s (a INT);
+    ... CREATE QUERY q AS SELECT DISTINCT a
+    ... FROM last_rows(s, 9) WHERE a > 3''', "x.sql")
+    >>> place = find_places(query).sources["s"]
+    >>> place.text, str(place.position)
+    ('last_rows(s, 9)', 'x.sql:3:6')
+    """
+    origin = query.origin
+    if origin is None:
+        return Places()
+    bound = bind_query(origin.text, query.schema)
+    place = _make_locator(origin)
+    # A column may stand twice in GROUP BY; its first place is reported.
+    groups: dict[Column, Place] = {}
+    for column, extent in bound.groups:
+        groups.setdefault(column, place(extent))
+    outputs = zip(bound.query.outputs, bound.outputs, strict=True)
+    sources = zip(bound.query.sources, bound.sources, strict=True)
+    return Places(
+        tuple((atom, place(test.extent)) for test in bound.tests for atom in test.atoms),
+        {output.name: place(extent) for output, extent in outputs},
+        groups,
+        {source.alias: place(extent) for source, extent in sources},
+    )
+
+
+def _make_locator(origin: Origin) -> Callable[[Extent], Place]:
+    """Return a function from offsets to places; lines are counted once for thousands of tests."""
+    text = origin.text
+    # Offsets at which lines begin; a search among them gives the line of an offset.
+    lines = [0, *(match.end() for match in re.finditer("\n", text))]
+
+    def place(extent: Extent) -> Place:
+        start, end = extent
+        line = bisect_right(lines, start)
+        inside = Position(None, line, start - lines[line - 1] + 1)
+        return Place(text[start:end], inside.after(origin.position))
+
+    return place

@@ -1,4 +1,7 @@
-"""Statements one after the other: declarations and queries, from text to bound objects."""
+"""Read WHERE clauses, and scripts of declarations and queries, into bound objects.
+
+Plain conditions go through `fast_path`; what it declines goes through sqlglot and `binder`.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,15 @@ from dataclasses import dataclass, field, replace
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from headgate.errors import Position, SqlError, SqlSyntaxError, UnknownName, UnsupportedSql
+from headgate.predicate import Predicate
 from headgate.schema import DeclaredAggregate, Schema, Stream
+from headgate.sql.binder import parse_condition
 from headgate.sql.declarations import Declarations
+from headgate.sql.fast_path import FastPath
 from headgate.sql.lexer import error_at, statements, tokens
-from headgate.sql.query import Origin, Query
+from headgate.sql.query import Origin, Query, Source
+from headgate.sql.scope import Scope
 from headgate.sql.select import bind_query
-from headgate.sql.where import WhereReader
 
 _TIME_ZONE = re.compile(r"\s*SET\s+TIME\s+ZONE\s+'([^']*)'\s*", re.IGNORECASE)
 _PLAIN_QUERY = re.compile(
@@ -27,6 +33,59 @@ _STATEMENTS = (
 )
 
 Declared = Query | Stream | DeclaredAggregate
+
+
+class WhereReader:
+    """A reader of the WHERE clauses of one stream; it remembers the atoms that it has seen.
+
+    `sources` is the FROM of all queries on the stream, which share it.
+    """
+
+    def __init__(self, stream: Stream) -> None:
+        self.sources = (Source(stream, stream.name),)
+        self.scope = Scope.of(stream)
+        self._fast_path = FastPath(self.scope)
+
+    def read(self, text: str) -> Predicate:
+        """Return the predicate that the text means; raise an SqlError where it means none."""
+        plain = self.read_plain(text)
+        return parse_condition(text, self.scope) if plain is None else plain
+
+    def read_plain(self, text: str) -> Predicate | None:
+        """Return the predicate of a plain condition; None where the fast path declines."""
+        return self._fast_path.parse(text)
+
+
+def parse_where(text: str, stream: Stream) -> Predicate:
+    """Return the predicate that a WHERE clause on one stream means.
+
+    Parameters
+    ----------
+    text
+        The condition, without the word WHERE.
+    stream
+        The stream whose attributes the condition names.
+
+    Returns
+    -------
+    Predicate
+        The condition with every name resolved and every literal typed.
+
+    Raises
+    ------
+    SqlError
+        Where the text is no condition on this stream; the error has the line and the column.
+
+    Examples
+    --------
+    >>> from headgate.predicate import simplify
+    >>> from headgate.schema import INT, Attribute
+    >>> trades = Stream("trades", (Attribute("qty", INT),))
+    >>> between = parse_where("qty > 3 AND qty <= 9", trades)
+    >>> simplify(between) == parse_where("qty BETWEEN 4 AND 9", trades)
+    True
+    """
+    return WhereReader(stream).read(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +115,7 @@ class Script:
             self.place = lines.position(start)
             try:
                 declared = self.read_statement(statement)
+            # A statement that is refused declares nothing, and the next one is read.
             except SqlError as error:
                 yield Rejected(error.shift_to(self.place), _query_name(statement))
                 continue
@@ -77,6 +137,7 @@ class Script:
             query = self._read_plain_query(plain)
             if query is not None:
                 return query
+        # The first two words say what kind of statement it is.
         words = [token for token, _ in zip(tokens(text), range(2), strict=False)]
         kind = " ".join(token.word for token in words)
         if kind == "CREATE STREAM":
@@ -89,14 +150,17 @@ class Script:
             self.zone = _read_time_zone(text)
             return None
         start, end = (words[0].start, words[-1].end) if words else (0, len(text))
-        what = f"{kind} is not supported"
-        raise error_at(UnsupportedSql, text, start, end - start, what, _STATEMENTS, topic=what)
+        message = f"{kind} is not supported"
+        raise error_at(
+            UnsupportedSql, text, start, end - start, message, _STATEMENTS, topic=message
+        )
 
     def _read_plain_query(self, plain: re.Match[str]) -> Query | None:
         """Return CREATE QUERY … SELECT * FROM … WHERE … as a query, if the fast path reads it."""
         stream = self.schema.get(plain[2])
         if stream is None:
             return None
+        # A stream is never declared again, so its reader and cache serve the whole script.
         reader = self._readers.get(stream.name)
         if reader is None:
             reader = self._readers[stream.name] = WhereReader(stream)

@@ -84,7 +84,7 @@ def null_is_not_true(kind: type[Index]) -> None:
         ],
     )
     # the index may refuse some: then they are missing from its answers
-    held = {one.id for one in queries}
+    ids = {q.id for q in queries}
     expected = [
         ["small", "always"],
         ["not small", "always"],
@@ -93,18 +93,19 @@ def null_is_not_true(kind: type[Index]) -> None:
         ["not small", "always"],
     ]
     assert lists(kind.build(SMALL, queries).match(EVENTS)) == [
-        [name for name in names if name in held] for names in expected
+        [name for name in names if name in ids] for names in expected
     ]
 
 
 def knows_the_ends_of_a_type(kind: type[Index]) -> None:
     """Check that the least and greatest integers are values like others, even as only constants."""
     stream = Stream("s", (Attribute("a", BIGINT),))
+    # The conditions have no other constant than the limit of the type.
     for end in (-(2**63), 2**63 - 1):
         wheres = {"is": f"a = {end}", "is not": f"a <> {end}", "not below": f"a >= {end}"}
         queries = [query(stream, name, where) for name, where in wheres.items()]
         rows = [{"a": value} for value in (0, end, -(2**63) + 1, 2**63 - 2)]
-        expected = [[one.id for one in queries if evaluate(one.where, row) is True] for row in rows]
+        expected = [[q.id for q in queries if evaluate(q.where, row) is True] for row in rows]
         assert lists(kind.build(stream, queries).match(rows)) == expected
 
 
@@ -127,8 +128,8 @@ def grows_as_if_built_at_once(kind: type[Index]) -> None:
     for added in queries[40:]:
         grown.insert(added)
     # Every third query leaves, some of the first build and some inserted later.
-    for gone in queries[::3]:
-        grown.remove(gone.id)
+    for removed in queries[::3]:
+        grown.remove(removed.id)
     left = [q for n, q in enumerate(queries) if n % 3]
     assert lists(grown.match(rows)) == lists(kind.build(stream, left).match(rows))
 
@@ -230,6 +231,7 @@ def draw_queries(kind: type[Index], rng: Random, stream: Stream, count: int) -> 
     queries: list[Query] = []
     while len(queries) < count:
         number = len(queries)
+        # Drawn one by one until there are enough: an index may refuse most of them.
         queries += keep_accepted(kind, [query(stream, f"q{number}", random_where(rng, stream))])
     return queries
 
@@ -237,7 +239,7 @@ def draw_queries(kind: type[Index], rng: Random, stream: Stream, count: int) -> 
 def keep_accepted(kind: type[Index], queries: list[Query]) -> list[Query]:
     """Return the queries that the index takes: all, unless it has a `refusal`."""
     refusal = getattr(kind, "refusal", None)
-    return [one for one in queries if refusal is None or refusal(one) is None]
+    return [q for q in queries if refusal is None or refusal(q) is None]
 
 
 def lists(matches: Matches) -> Sequence[list[str]]:

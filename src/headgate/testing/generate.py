@@ -28,6 +28,7 @@ from headgate.schema import (
 )
 from headgate.sql import render_literal, render_name
 
+# One DECIMAL that fits 64 bits, and one that does not.
 PRICE = DecimalType(10, 2)
 WIDE = DecimalType(38, 10)
 VALUES: dict[Type, list[Any]] = {
@@ -77,7 +78,7 @@ def random_value(rng: Random, attribute: Attribute) -> Value | None:
 def random_where(rng: Random, stream: Stream, depth: int = 3) -> str:
     """Return a condition, drawn from the whole WHERE language."""
     if depth == 0 or rng.random() < 0.3:
-        return _atom(rng, stream)
+        return _random_atom(rng, stream)
     # Mostly AND and OR, then NOT, truth tests and COALESCE.
     kind = rng.random()
     parts = [random_where(rng, stream, depth - 1) for _ in range(rng.randint(2, 3))]
@@ -93,7 +94,7 @@ def random_where(rng: Random, stream: Stream, depth: int = 3) -> str:
     return f"COALESCE({parts[0]}, {rng.choice(('TRUE', 'FALSE'))})"
 
 
-def _atom(rng: Random, stream: Stream) -> str:
+def _random_atom(rng: Random, stream: Stream) -> str:
     attribute = rng.choice(stream.attributes)
     column, values = render_name(attribute.name), VALUES[attribute.type]
     # shares of the kinds of atoms: comparisons with constants are most frequent
@@ -113,18 +114,17 @@ def _atom(rng: Random, stream: Stream) -> str:
     if kind < 0.8:
         return f"{column} IS {rng.choice(('NULL', 'NOT NULL'))}"
     if kind < 0.9 and attribute.type == STRING:
-        return f"{column} {_pattern(rng)}"
-    return (
-        f"{column} {rng.choice(OPERATORS)} {render_name(_comparable(rng, stream, attribute).name)}"
-    )
+        return f"{column} {_random_pattern(rng)}"
+    operator, other = rng.choice(OPERATORS), _random_comparable(rng, stream, attribute)
+    return f"{column} {operator} {render_name(other.name)}"
 
 
-def _pattern(rng: Random) -> str:
+def _random_pattern(rng: Random) -> str:
     word = rng.choice(("LIKE", "NOT LIKE", "ILIKE", "RLIKE"))
     return f"{word} {render_literal(rng.choice(REGEXES if word == 'RLIKE' else PATTERNS))}"
 
 
-def _comparable(rng: Random, stream: Stream, attribute: Attribute) -> Attribute:
+def _random_comparable(rng: Random, stream: Stream, attribute: Attribute) -> Attribute:
     # numbers of all types can be compared with each other, other values with their own type
     same = [a for a in stream if a.type == attribute.type]
     numbers = [a for a in stream if a.type.numeric]

@@ -11,7 +11,7 @@ from benchmarks import EXPERIMENTS, Result, run_experiment, run_rounds
 from benchmarks.asc import ASC, adaptation, workloads
 from benchmarks.asc.adaptation import SettlesWithin
 from benchmarks.asc.contestants import BEST, EVALUATED, EVERYBODY, WORST
-from benchmarks.asc.workloads import FEWEST, VARIABLE, nsl_kdd_directory
+from benchmarks.asc.workloads import MIN_TUPLES, VARIABLE, nsl_kdd_directory
 from benchmarks.harness.experiment import Experiment
 from benchmarks.harness.report import render_page
 from benchmarks.harness.result import Measurement
@@ -53,26 +53,26 @@ def tiny(experiment: Experiment) -> Result:
 )
 def test_runs(experiment: Experiment) -> None:
     """Every contestant gives the same matches, and every claim has a verdict."""
-    found = tiny(experiment)
+    measured = tiny(experiment)
     sources = [claim.source for claim in experiment.claims]
     assert len(set(sources)) == len(sources) > 0
-    assert set(sources) <= set(found.facts)
-    assert not any("not measured" in str(found.facts[source]) for source in sources)
-    assert all(amount >= 0 for m in found.measurements for amount in m.seconds)
+    assert set(sources) <= set(measured.facts)
+    assert not any("not measured" in str(measured.facts[source]) for source in sources)
+    assert all(amount >= 0 for m in measured.measurements for amount in m.seconds)
     if "sequences" in experiment.name:
-        assert found.contestants[: len(EVERYBODY)] == EVERYBODY
+        assert measured.contestants[: len(EVERYBODY)] == EVERYBODY
 
 
 @pytest.mark.slow
 def test_counts_are_between_the_worst_and_the_best() -> None:
     """On the very events by which they were found, no fixed order is better or worse."""
-    found = run_rounds(EXPERIMENTS["asc-sequences-d1"], scale=TINY)
-    (size,) = found.sizes
-    costs = {m.contestant: m.figure(found.unit).median for m in found.measurements}
-    assert size == FEWEST
+    measured = run_rounds(EXPERIMENTS["asc-sequences-d1"], scale=TINY)
+    (size,) = measured.sizes
+    costs = {m.contestant: m.figure(measured.unit).median for m in measured.measurements}
+    assert size == MIN_TUPLES
     assert max(costs, key=lambda name: costs[name]) == WORST
     assert costs[BEST] < costs[WORST]
-    assert found.as_json()["measurements"][0]["counted"] == [costs[WORST] * size]
+    assert measured.as_json()["measurements"][0]["counted"] == [costs[WORST] * size]
 
 
 @pytest.mark.slow
@@ -80,7 +80,7 @@ def test_counts_are_between_the_worst_and_the_best() -> None:
 def test_connections(monkeypatch: pytest.MonkeyPatch) -> None:
     """The connections are where the environment says."""
     monkeypatch.setenv(VARIABLE, str(NSL_KDD))
-    assert tiny(EXPERIMENTS["asc-sequences-connections"]).sizes == (FEWEST,)
+    assert tiny(EXPERIMENTS["asc-sequences-connections"]).sizes == (MIN_TUPLES,)
 
 
 def test_no_connections(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_settles() -> None:
 
 
 @pytest.mark.slow
-def test_traces_are_found_once() -> None:
+def test_traces_are_computed_once() -> None:
     """The slices of a stream come from one pass over it."""
     adaptation.traces.cache_clear()
     run_rounds(EXPERIMENTS["asc-adaptation-apart"], scale=TINY)

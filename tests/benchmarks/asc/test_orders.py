@@ -62,9 +62,11 @@ def _number(words: Any) -> int:
 @pytest.fixture(scope="module", params=[(30, 78, 5), (90, 300, 6)], ids=["a word", "two words"])
 def work(request: pytest.FixtureRequest) -> Selections:
     count, predicates, attributes = request.param
-    found = generate_selections(SelectionSpec(count, predicates, attributes), seed=1)
+    selections = generate_selections(SelectionSpec(count, predicates, attributes), seed=1)
     tables = [draw_uniform_tuples(EVENTS // 2, seed=2), draw_skewed_tuples(EVENTS // 2, seed=2)]
-    return Selections(found.stream, found.queries(), pa.concat_tables(tables).combine_chunks())
+    return Selections(
+        selections.stream, selections.queries(), pa.concat_tables(tables).combine_chunks()
+    )
 
 
 @pytest.fixture(scope="module")
@@ -78,8 +80,8 @@ def test_best_and_worst(work: Selections, plain: Plain) -> None:
     costs = [plain.cost(order) for order in permutations(range(plain.count))]
     assert (best.cost, worst.cost) == (min(costs), max(costs))
     numbers = plain.regions.constructs.tolist()
-    for found in (best, worst):
-        assert plain.cost([numbers.index(one) for one in found.sequence]) == found.cost
+    for result in (best, worst):
+        assert plain.cost([numbers.index(one) for one in result.sequence]) == result.cost
     assert best.cost < worst.cost
 
 
@@ -91,9 +93,9 @@ def test_same_matches(work: Selections, plain: Plain) -> None:
     costs = {}
     for name, build in orders(work, fixed, 100).items():
         index: Any = build()
-        found = index.match(work.events).in_order()
-        assert np.array_equal(found.offsets, expected.offsets), name
-        assert np.array_equal(found.positions, expected.positions), name
+        matches = index.match(work.events).in_order()
+        assert np.array_equal(matches.offsets, expected.offsets), name
+        assert np.array_equal(matches.positions, expected.positions), name
         costs[name] = count_evaluated(index)
     assert costs["SEQ best"] == best.cost
     assert costs["SEQ worst"] == worst.cost

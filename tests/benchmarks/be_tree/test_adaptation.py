@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.be_tree.adaptation import FARTHEST, Transition, just_missing
+from benchmarks.be_tree.adaptation import MAX_STEPS, Transition, move_values
 from benchmarks.be_tree.contestants import AUTO
 from benchmarks.workloads import generate_begen
 from benchmarks.workloads.begen import BegenSpec
@@ -36,21 +36,21 @@ def test_replayed(transition: Transition, stage: int) -> None:
     """An index that has seen all changes matches as one that was built at the end of them."""
     replay, seconds = transition.replay(AUTO, stage)
     anew = transition.build(AUTO, transition.live(stage))
-    found, expected = (
+    actual, expected = (
         [set(ids) for ids in (matches[i] for i in range(len(matches)))]
         for matches in (index.match(transition.events) for index in (replay, anew))
     )
-    assert found == expected
-    assert any(found)
+    assert actual == expected
+    assert any(actual)
     assert (seconds > 0) == (stage > 1)
 
 
 def test_just_missing() -> None:
     """A share of the values moves by a few steps and stays in the domain."""
     events = generate_begen(100, seed=1).events(2_000, seed=1)
-    moved = just_missing(events, 0.2, 48, seed=1)
+    moved = move_values(events, 0.2, 48, seed=1)
     steps = np.abs(moved.value - events.value)
     assert float(np.mean(steps > 0)) == pytest.approx(0.2, rel=0.05)
-    assert steps.max() == FARTHEST
+    assert steps.max() == MAX_STEPS
     assert moved.value.min() == 0
     assert moved.value.max() == 47

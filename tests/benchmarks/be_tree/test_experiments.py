@@ -40,36 +40,36 @@ def ends(experiment: Experiment) -> Result:
 )
 def test_runs(experiment: Experiment) -> None:
     """Every contestant gives the same matches, and every claim has a verdict."""
-    found = ends(experiment)
-    assert found.baseline in found.contestants
-    assert AUTO.name in found.contestants or "expressions" in experiment.name
-    assert {claim.source for claim in experiment.claims} <= set(found.facts)
+    result = ends(experiment)
+    assert result.baseline in result.contestants
+    assert AUTO.name in result.contestants or "expressions" in experiment.name
+    assert {claim.source for claim in experiment.claims} <= set(result.facts)
     assert len({claim.source for claim in experiment.claims}) == len(experiment.claims) > 0
-    others = found.facts.keys() - {claim.source for claim in experiment.claims}
+    others = result.facts.keys() - {claim.source for claim in experiment.claims}
     left_out = {fact.split(" at ")[0] for fact in others if fact.endswith(", left out")}
     assert left_out <= (REFUSED if "-high" in experiment.name else set())
 
 
 def test_lists_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who enumerates is left out where its lists would not fit, and the result says so."""
-    monkeypatch.setattr(sweep, "MOST_ENTRIES", 100)
-    found = ends(EXPERIMENTS["be-tree-cardinality"])
-    assert SIFT.name not in found.contestants
-    assert AUTO.name in found.contestants
-    assert "entries" in str(found.facts["SIFT at 48, left out"])
+    monkeypatch.setattr(sweep, "MAX_ENTRIES", 100)
+    result = ends(EXPERIMENTS["be-tree-cardinality"])
+    assert SIFT.name not in result.contestants
+    assert AUTO.name in result.contestants
+    assert "entries" in str(result.facts["SIFT at 48, left out"])
 
 
 def test_updates() -> None:
     """Changes are measured in bursts, and undone."""
-    found = run_rounds(EXPERIMENTS["be-tree-updates"], repeats=1, scale=TINY, seed=3)
-    assert {"insert by 1", "delete by 1,000"} <= set(found.contestants)
+    measured = run_rounds(EXPERIMENTS["be-tree-updates"], repeats=1, scale=TINY, seed=3)
+    assert {"insert by 1", "delete by 1,000"} <= set(measured.contestants)
 
 
 def test_everybody() -> None:
     """Where the paper compares algorithms, all of them are there, and Headgate's own index."""
-    found = ends(EXPERIMENTS["be-tree-size"])
-    assert found.contestants == tuple(kind.name for kind in EVERYBODY)
-    assert found.sizes == (400,)
+    result = ends(EXPERIMENTS["be-tree-size"])
+    assert result.contestants == tuple(kind.name for kind in EVERYBODY)
+    assert result.sizes == (400,)
 
 
 def test_files(tmp_path: Path) -> None:

@@ -17,6 +17,8 @@ def test_agree(data: str) -> None:
     make = DATA[data][2]
     queries = make(0, 400, 1)
     events = derive_event_expressions(queries, 60, seed=2)
-    found, expected = (summarise_matches([way(queries, events)()]) for way in (propagation, scan))
-    assert found == expected
+    actual, expected = (
+        summarise_matches([variant(queries, events)()]) for variant in (propagation, scan)
+    )
+    assert actual == expected
     assert len(set(expected)) > 1

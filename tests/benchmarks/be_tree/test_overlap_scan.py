@@ -25,7 +25,7 @@ def accepted(queries: Conjunctions) -> list[dict[int, set[int]]]:
             strict=True,
         )
     }
-    found = []
+    collected = []
     for start, stop in pairwise(queries.offsets.tolist()):
         sets = {}
         for k in range(start, stop):
@@ -33,8 +33,8 @@ def accepted(queries: Conjunctions) -> list[dict[int, set[int]]]:
             refused = OPERATORS[queries.operator[k]] in ("<>", "NOT IN")
             everything = set(range(queries.cardinality))
             sets[int(queries.attribute[k])] = everything - named if refused else named
-        found.append(sets)
-    return found
+        collected.append(sets)
+    return collected
 
 
 @pytest.mark.parametrize("operators", LEVELS)

@@ -19,7 +19,7 @@ from benchmarks.harness.claims import (
 from benchmarks.harness.result import Measurement
 
 COUNTED = Unit("things", "cost", 1.0, counted=True)
-FOUND = {
+COUNTS = {
     "A": {1: 10.0, 2: 40.0, 4: 160.0},
     "B": {1: 8.0, 2: 50.0, 4: 100.0},
     "C": {1: 10.0, 2: 40.0, 4: 160.0},
@@ -30,7 +30,7 @@ FOUND = {
 def result() -> Result:
     measurements = tuple(
         Measurement(name, size, 1, (count,))
-        for name, counts in FOUND.items()
+        for name, counts in COUNTS.items()
         for size, count in counts.items()
     )
     facts = {"agreed, one": 30, "agreed, two": 70, "other": 5}

@@ -51,33 +51,34 @@ def tiny(experiment: Experiment) -> Result:
 def test_runs(name: str) -> None:
     """Every contestant gives the same answers, and every claim has a verdict."""
     experiment = EXPERIMENTS[name]
-    found = tiny(experiment)
+    measured = tiny(experiment)
     sources = [claim.source for claim in experiment.claims]
     assert len(set(sources)) == len(sources) > 0
-    assert set(sources) <= set(found.facts)
-    assert all(amount >= 0 for m in found.measurements for amount in m.seconds)
+    assert set(sources) <= set(measured.facts)
+    assert all(amount >= 0 for m in measured.measurements for amount in m.seconds)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [one for one in EVERY if "growth" in one and one not in SOME])
 def test_growth_stays_within_bounds(name: str) -> None:
     """What is counted is never above the paper's bounds, nor grows by a higher power."""
-    found = run_rounds(EXPERIMENTS[name], scale=TINY)
+    measured = run_rounds(EXPERIMENTS[name], scale=TINY)
     claims = EXPERIMENTS[name].claims
-    assert all("; here: held" in str(found.facts[claim.source]) for claim in claims)
+    assert all("; here: held" in str(measured.facts[claim.source]) for claim in claims)
 
 
 @pytest.mark.parametrize("sizes", [Sizes(), Sizes(5, 3, 2), Sizes(9, 1, 4)])
 def test_worst_cases_of_heuristics(sizes: Sizes) -> None:
     """A query that nothing holds takes just as many comparisons as the bounds say."""
-    for way, bound in COMPARED.items():
-        if not way.is_exact:
-            assert count_worst_comparisons(way, sizes) == bound(sizes)
+    for variant, bound in COMPARED.items():
+        if not variant.is_exact:
+            assert count_worst_comparisons(variant, sizes) == bound(sizes)
 
 
+@pytest.mark.slow
 def test_cases() -> None:
     """Slabs and a last box cover the query together, and small boxes do not."""
-    from headgate.implication.exact.matching import match_exact
+    from headgate.implication.exact import match_exact
 
     for case, covered in ((cut_by_all, True), (never_covered, False)):
         _, query, stream = case(Sizes())
@@ -135,9 +136,9 @@ def test_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(contestants, "LIMIT", -1.0)
     assert "for 20 pairs" in Tried.of(pairs, DFS).left_out
     experiment = replace(EXPERIMENTS["implication-large"], sizes=(20,))
-    found = run_rounds(experiment, repeats=1, scale=TINY)
-    assert f"at 20, {DFS.name} is left out" in found.facts
-    assert DFS.name not in found.contestants
+    measured = run_rounds(experiment, repeats=1, scale=TINY)
+    assert f"at 20, {DFS.name} is left out" in measured.facts
+    assert DFS.name not in measured.contestants
 
 
 @pytest.mark.slow

@@ -32,10 +32,10 @@ LEVELS: tuple[Level, ...] = tuple(EXPRESSIVENESS)
 UNEQUAL = "<>, NOT IN or NOT BETWEEN on `"
 
 
-def assert_same(found: Matches, expected: Matches) -> None:
-    found, expected = found.in_order(), expected.in_order()
-    assert np.array_equal(found.offsets, expected.offsets)
-    assert np.array_equal(found.positions, expected.positions)
+def assert_same(actual: Matches, expected: Matches) -> None:
+    actual, expected = actual.in_order(), expected.in_order()
+    assert np.array_equal(actual.offsets, expected.offsets)
+    assert np.array_equal(actual.positions, expected.positions)
 
 
 def chunks(index: Index, events: Any) -> list[Matches]:
@@ -122,8 +122,8 @@ def test_a_query_with_or_is_reported_once(kind: type[StaticIndex]) -> None:
     where = "a = 1 OR b = 2 OR (a BETWEEN 0 AND 5 AND b > 1)"
     index = kind.build(stream, [query(stream, "p", "b = 9"), query(stream, "q", where)])
     rows = [{"a": 1, "b": 2}, {"a": 3, "b": 4}, {"a": 9}, {"b": 9}, {"a": 3, "b": 9}]
-    found = index.match(rows).ids().to_pylist()
-    assert found == [["q"], ["q"], [], ["p"], ["p", "q"]]
+    values = index.match(rows).ids().to_pylist()
+    assert values == [["q"], ["q"], [], ["p"], ["p", "q"]]
     assert index.describe()["entries"] == 4
 
 
@@ -163,8 +163,8 @@ def test_strong_inequality(where: str) -> None:
     assert (KIndex.refusal(one) or "").startswith(f"`q` has {UNEQUAL}a`")
     for kind in RIVALS:
         if kind is not KIndex:
-            found = kind.build(stream, [one]).match([{"b": 2}, {"a": 9, "b": 2}])
-            assert found.ids().to_pylist() == [[], ["q"]]
+            matches = kind.build(stream, [one]).match([{"b": 2}, {"a": 9, "b": 2}])
+            assert matches.ids().to_pylist() == [[], ["q"]]
 
 
 def test_too_much_to_count() -> None:

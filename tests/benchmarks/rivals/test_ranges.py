@@ -25,12 +25,14 @@ def stabbed(queries: list[Query], events: list[Predicate]) -> list[list[str]]:
     """By event the queries of which each predicate shares a value with the event's on its column,
     in one conjunction at least."""
     known = [(one.id, to_conjunctions(one.where)) for one in queries]
-    found = []
+    collected = []
     for event in events:
         (atoms,) = to_conjunctions(event)
         sets = {atom.column: atom.values for atom in atoms if isinstance(atom, Within)}
-        found.append([name for name, parts in known if any(_meets(part, sets) for part in parts)])
-    return found
+        collected.append(
+            [name for name, parts in known if any(_meets(part, sets) for part in parts)]
+        )
+    return collected
 
 
 def _meets(conjunction: Conjunction, sets: dict[Column, ValueSet]) -> bool:
@@ -44,13 +46,13 @@ def _meets(conjunction: Conjunction, sets: dict[Column, ValueSet]) -> bool:
 
 def expressions(rng: Random, stream: Stream, count: int) -> list[Predicate]:
     """ANDs of comparisons with constants of many attributes."""
-    found: list[Predicate] = []
-    while len(found) < count:
+    collected: list[Predicate] = []
+    while len(collected) < count:
         text = " AND ".join(random_where(rng, stream, 0) for _ in range(rng.randint(1, 30)))
         parsed = to_conjunctions(parse_where(text, stream))
         if len(parsed) == 1 and all(isinstance(atom, Within) for atom in parsed[0]):
-            found.append(parse_where(text, stream))
-    return found
+            collected.append(parse_where(text, stream))
+    return collected
 
 
 @pytest.mark.slow
@@ -60,9 +62,9 @@ def test_every_type() -> None:
     queries = draw_queries(PropagationIndex, rng, stream, 400)
     events = expressions(rng, stream, 150)
     expected = stabbed(queries, events)
-    found = PropagationIndex.build(stream, queries).match_ranges(events)
-    assert lists(found) == expected
-    assert found.total > 1_000
+    matches = PropagationIndex.build(stream, queries).match_ranges(events)
+    assert lists(matches) == expected
+    assert matches.total > 1_000
 
 
 @pytest.mark.slow

@@ -28,9 +28,9 @@ LONG = ("sharing-overlap", "sharing-interests", "sharing-optimum")
 def test_runs(experiment: Experiment) -> None:
     """Each is listed by its name, and gives a verdict on each of its claims."""
     assert EXPERIMENTS[experiment.name] is experiment
-    found = run_rounds(experiment, repeats=2, scale=0.005)
+    measured = run_rounds(experiment, repeats=2, scale=0.005)
     for claim in experiment.claims:
-        assert "here: " in str(found.facts[claim.source])
+        assert "here: " in str(measured.facts[claim.source])
 
 
 def result(**turns: tuple[float, ...]) -> Result:
@@ -41,12 +41,12 @@ def result(**turns: tuple[float, ...]) -> Result:
 
 def test_claims() -> None:
     """A part is that of the medians of turns, a spread the distance of the ends."""
-    found = result(a=(1.0, 2.0, 3.0), b=(4.0, 4.0, 16.0))
-    assert "held at 1: 0.25 (0.19–0.50)" in PartOf("", "a", "b", 0.5).verdict(found)
-    assert "not held at 1: 0.25" in PartOf("", "a", "b", 0.2).verdict(found)
-    assert "held at 1: 0.17 (standard" in LessSpread("", "a", "b", 1 / 3).verdict(found)
-    assert "not held at 1: 6.00" in LessSpread("", "b", "a", 1 / 3).verdict(found)
-    assert AtMost("", "a", 2.0).verdict(found) == "goal: a at most 2 MB; here: held at 1: 2.00"
+    actual = result(a=(1.0, 2.0, 3.0), b=(4.0, 4.0, 16.0))
+    assert "held at 1: 0.25 (0.19–0.50)" in PartOf("", "a", "b", 0.5).verdict(actual)
+    assert "not held at 1: 0.25" in PartOf("", "a", "b", 0.2).verdict(actual)
+    assert "held at 1: 0.17 (standard" in LessSpread("", "a", "b", 1 / 3).verdict(actual)
+    assert "not held at 1: 6.00" in LessSpread("", "b", "a", 1 / 3).verdict(actual)
+    assert AtMost("", "a", 2.0).verdict(actual) == "goal: a at most 2 MB; here: held at 1: 2.00"
 
 
 def test_order() -> None:

@@ -11,7 +11,7 @@ from benchmarks.harness.plot import plot_result
 from benchmarks.harness.result import Measurement
 
 COUNTED = Unit("things", "cost", 1.0, counted=True)
-FOUND = {
+COUNTS = {
     "one: flat": {1: 7.0, 10: 7.0, 100: 7.0},
     "one: grows": {1: 9.0, 10: 50.0, 100: 520.0},
     "two: falls": {1: 7.0, 10: 9.0, 100: 6.0},
@@ -22,7 +22,7 @@ FOUND = {
 def result() -> Result:
     measurements = tuple(
         Measurement(name, size, 1, (count,))
-        for name, counts in FOUND.items()
+        for name, counts in COUNTS.items()
         for size, count in counts.items()
     )
     look = Look(panels=True)

@@ -36,9 +36,9 @@ def test_marks() -> None:
 @pytest.mark.slow
 def test_in_process() -> None:
     """All three ways to run Q3 give the same new rows, push by push."""
-    found = run_rounds(EXPERIMENTS["synopsis-process"], repeats=1, scale=0.0001)
-    assert found.contestants == (RUN, BY_HAND, ROW_BY_ROW)
-    assert "at least 5 M tuples per second" in str(found.facts["five million tuples a second"])
+    measured = run_rounds(EXPERIMENTS["synopsis-process"], repeats=1, scale=0.0001)
+    assert measured.contestants == (RUN, BY_HAND, ROW_BY_ROW)
+    assert "at least 5 M tuples per second" in str(measured.facts["five million tuples a second"])
 
 
 class Tired:

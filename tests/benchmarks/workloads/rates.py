@@ -26,6 +26,6 @@ def share_of_events(stream: Stream, queries: Sequence[Query], events: pa.Table) 
     return float(np.mean(np.diff(matches.offsets) > 0))
 
 
-def about(asked: float, found: float) -> bool:
-    """Is what was found within the tolerance of what was asked for?"""
-    return asked / TOLERANCE < found < asked * TOLERANCE
+def about(target: float, actual: float) -> bool:
+    """Is the actual share within the tolerance of its target?"""
+    return target / TOLERANCE < actual < target * TOLERANCE

@@ -22,26 +22,26 @@ def test_seed() -> None:
 @pytest.mark.parametrize("matching", [0.5, 0.05, 0.002])
 def test_matching(matching: float) -> None:
     """An event matches a box as often as was asked for."""
-    found = generate_boxes(400, matching=matching, seed=1)
-    index = ScanIndex.build(found.stream, found.queries())
+    boxes = generate_boxes(400, matching=matching, seed=1)
+    index = ScanIndex.build(boxes.stream, boxes.queries())
     events = generate_box_events(2_000, seed=2)
-    rate = index.match(events).total / (len(found) * events.num_rows)
+    rate = index.match(events).total / (len(boxes) * events.num_rows)
     assert rate == pytest.approx(matching, rel=0.1)
 
 
 def test_constrained() -> None:
     """Every box constrains as many attributes as was asked for, and all are used."""
-    found = generate_boxes(200, attributes=6, constrained=4, seed=1)
-    assert {len(collect_columns(query.where)) for query in found.queries()} == {4}
-    assert set(found.sides.ravel().tolist()) == set(range(6))
+    boxes = generate_boxes(200, attributes=6, constrained=4, seed=1)
+    assert {len(collect_columns(query.where)) for query in boxes.queries()} == {4}
+    assert set(boxes.sides.ravel().tolist()) == set(range(6))
 
 
 def test_types() -> None:
     """Attributes are DOUBLE and INT in turns, in the events too."""
-    found = generate_boxes(1, seed=1)
-    assert [attribute.type for attribute in found.stream] == [DOUBLE, INT] * 5
+    boxes = generate_boxes(1, seed=1)
+    assert [attribute.type for attribute in boxes.stream] == [DOUBLE, INT] * 5
     events = generate_box_events(3, seed=1)
-    assert events.schema.types == [attribute.type.arrow for attribute in found.stream]
+    assert events.schema.types == [attribute.type.arrow for attribute in boxes.stream]
 
 
 def test_shapes() -> None:
@@ -49,8 +49,8 @@ def test_shapes() -> None:
     assert spread(generate_boxes(1_000, seed=1)) > 1.5
 
 
-def spread(found: Boxes) -> float:
+def spread(result: Boxes) -> float:
     """How much longer the longest side of a box is than its shortest, typically."""
-    per_unit = np.where(found.sides % 2 == 0, 1_000, 1)
-    widths = (found.high - found.low) * per_unit
+    per_unit = np.where(result.sides % 2 == 0, 1_000, 1)
+    widths = (result.high - result.low) * per_unit
     return float(np.median(widths.max(axis=1) / widths.min(axis=1)))

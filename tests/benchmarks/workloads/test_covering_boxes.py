@@ -22,10 +22,10 @@ def test_seed() -> None:
 @pytest.mark.parametrize("attributes", [2, 3, 5])
 def test_selectivity(selectivity: float, attributes: int) -> None:
     """The share asked for of all events matches a box at least."""
-    found = generate_covering_boxes(COUNT, attributes=attributes, selectivity=selectivity, seed=1)
+    boxes = generate_covering_boxes(COUNT, attributes=attributes, selectivity=selectivity, seed=1)
     events = generate_box_events(10_000, attributes=attributes, seed=2)
-    assert len(found) == COUNT
-    assert about(selectivity, share_of_events(found.stream, found.queries(), events))
+    assert len(boxes) == COUNT
+    assert about(selectivity, share_of_events(boxes.stream, boxes.queries(), events))
 
 
 def test_overlap() -> None:

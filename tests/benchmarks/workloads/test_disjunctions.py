@@ -16,15 +16,15 @@ SPEC = DisjunctionSpec(20)
 
 def ends(spec: DisjunctionSpec) -> list[float]:
     """Both ends of every side of 200 predicates."""
-    found = []
+    collected = []
     for predicate in generate_disjunctions(200, spec, seed=1):
         for atom in iter_atoms(predicate):
             assert isinstance(atom, Within)
             (side,) = atom.values.intervals
             assert isinstance(side.low, int)
             assert isinstance(side.high, int)
-            found += [DOUBLE.value(side.low), DOUBLE.value(side.high - 1)]
-    return found
+            collected += [DOUBLE.value(side.low), DOUBLE.value(side.high - 1)]
+    return collected
 
 
 def test_seed() -> None:
@@ -36,8 +36,8 @@ def test_seed() -> None:
 @pytest.mark.parametrize("values", [4, 6, 21])
 def test_values(values: int) -> None:
     """Ends are among so many values between 0 and 100, and all of them occur."""
-    found = ends(replace(SPEC, values=values))
-    assert sorted(set(found)) == np.linspace(0, 100, values).tolist()
+    result = ends(replace(SPEC, values=values))
+    assert sorted(set(result)) == np.linspace(0, 100, values).tolist()
 
 
 @pytest.mark.slow
@@ -65,8 +65,8 @@ def test_sides() -> None:
 def test_nulls() -> None:
     """The share asked for of all sides is IS NULL, and columns may be NULL then only."""
     spec = replace(SPEC, nulls=0.25)
-    found = [atom for one in generate_disjunctions(50, spec, seed=1) for atom in iter_atoms(one)]
-    assert abs(np.mean([isinstance(atom, IsNull) for atom in found]) - 0.25) < 0.03
+    listed = [atom for one in generate_disjunctions(50, spec, seed=1) for atom in iter_atoms(one)]
+    assert abs(np.mean([isinstance(atom, IsNull) for atom in listed]) - 0.25) < 0.03
     assert all(attribute.nullable for attribute in spec.stream)
     assert not any(attribute.nullable for attribute in SPEC.stream)
 
@@ -74,10 +74,10 @@ def test_nulls() -> None:
 def test_drawn_boxes_are_kept() -> None:
     """Boxes on one dimension stay apart, where the predicate would merge them."""
     spec = DisjunctionSpec(50, 3, unbounded=True)
-    found = generate_disjunctions(4, spec, seed=1)
-    _, (boxes,) = place_in_one_space(spec.stream, found)
+    disjunctions = generate_disjunctions(4, spec, seed=1)
+    _, (boxes,) = place_in_one_space(spec.stream, disjunctions)
     assert [len(one) for one in boxes] == [50] * 4
-    assert all(len(to_dnf(one)) < 50 for one in found)
+    assert all(len(to_dnf(one)) < 50 for one in disjunctions)
 
 
 def test_one_space() -> None:

@@ -42,9 +42,9 @@ def test_seed(clauses: Mixed) -> None:
 @pytest.mark.parametrize("matching", [0.001, 0.02, 0.1, 0.3])
 def test_matching(matching: float) -> None:
     """An event matches a clause as often as was asked for."""
-    found = generate_mixed(300, matching=matching, seed=1)
+    rules = generate_mixed(300, matching=matching, seed=1)
     assert about(
-        matching, rate(found.stream, found.queries(), generate_mixed_events(2_000, seed=2))
+        matching, rate(rules.stream, rules.queries(), generate_mixed_events(2_000, seed=2))
     )
 
 
@@ -60,16 +60,16 @@ def test_every_clause(clauses: Mixed) -> None:
 
 def test_kinds(clauses: Mixed) -> None:
     """All kinds of atoms occur, under AND, OR and NOT, over attributes of all types."""
-    found = [query.where for query in clauses.queries()]
-    assert {type(atom) for where in found for atom in iter_atoms(where)} == {
+    listed = [query.where for query in clauses.queries()]
+    assert {type(atom) for where in listed for atom in iter_atoms(where)} == {
         Within,
         IsNull,
         Matches,
         Compare,
     }
-    assert {And, Or, Not} == {type(where) for where in found}
-    assert {And, Or, Not} <= {type(part) for where in found for part in children(where)}
-    used = {column.type for where in found for column in collect_columns(where)}
+    assert {And, Or, Not} == {type(where) for where in listed}
+    assert {And, Or, Not} <= {type(part) for where in listed for part in children(where)}
+    used = {column.type for where in listed for column in collect_columns(where)}
     assert used == {attribute.type for attribute in make_stream()}
     text = " ".join(clauses.clauses)
     for word in ("<>", "NOT IN", "IS NULL", "IS NOT NULL", "NOT BETWEEN", "NOT LIKE", "NOT ("):

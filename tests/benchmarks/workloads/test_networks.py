@@ -15,9 +15,9 @@ from headgate.sharing.sampled_stream import FilterableTable
 @pytest.mark.parametrize("overlap", [0.1, 0.5])
 def test_overlap(overlap: float) -> None:
     """Another query wants the stated share of a query's rows, on average over all pairs."""
-    found = generate_networked_queries(10, 60, overlap=overlap, rows=10_000, seed=1)
-    rows = FilterableTable(found.sample, READINGS)
-    wanted = np.array([rows.compute_mask(query.where) for query, _ in found.queries])
+    workload = generate_networked_queries(10, 60, overlap=overlap, rows=10_000, seed=1)
+    rows = FilterableTable(workload.sample, READINGS)
+    wanted = np.array([rows.compute_mask(query.where) for query, _ in workload.queries])
     assert 0.008 < wanted.mean() < 0.012
     shares = [
         (one & other).sum() / one.sum()
@@ -29,9 +29,9 @@ def test_overlap(overlap: float) -> None:
 
 def test_interests() -> None:
     """Queries of different interests have hardly a row in common."""
-    found = generate_networked_queries(10, 60, interests=30, rows=10_000, seed=1)
-    rows = FilterableTable(found.sample, READINGS)
-    wanted = np.array([rows.compute_mask(query.where) for query, _ in found.queries])
+    workload = generate_networked_queries(10, 60, interests=30, rows=10_000, seed=1)
+    rows = FilterableTable(workload.sample, READINGS)
+    wanted = np.array([rows.compute_mask(query.where) for query, _ in workload.queries])
     shares = [(one & other).sum() / one.sum() for one, other in combinations(wanted, 2)]
     assert np.mean(shares) < 0.1
 
@@ -48,9 +48,9 @@ def test_seeds() -> None:
 @pytest.mark.parametrize("nodes", [1, 2, 3, 50])
 def test_any_size(nodes: int) -> None:
     """A network is connected, whatever its size; every target is a thin peer."""
-    found = generate_networked_queries(nodes, 20, seed=3)
-    assert len(found.network.super_peers) == nodes
-    assert all(found.network.get_node(target).is_thin for _, target in found.queries)
+    workload = generate_networked_queries(nodes, 20, seed=3)
+    assert len(workload.network.super_peers) == nodes
+    assert all(workload.network.get_node(target).is_thin for _, target in workload.queries)
 
 
 def test_refused() -> None:

@@ -36,11 +36,11 @@ def test_seed(rules: PatternRules) -> None:
 @pytest.mark.parametrize("matching", [0.0, 0.1, 1.0])
 def test_matching(matching: float, rules: PatternRules, queries: list[Query]) -> None:
     """So many events match a rule as was asked for, none without, and all when all should."""
-    found = share_of_events(rules.stream, queries, rules.events(1_000, matching=matching, seed=2))
+    result = share_of_events(rules.stream, queries, rules.events(1_000, matching=matching, seed=2))
     if 0 < matching < 1:
-        assert about(matching, found)
+        assert about(matching, result)
     else:
-        assert found == pytest.approx(matching, abs=0.01)
+        assert result == pytest.approx(matching, abs=0.01)
 
 
 @pytest.mark.slow
@@ -59,14 +59,14 @@ def test_size(queries: list[Query]) -> None:
 
 def test_kinds(queries: list[Query]) -> None:
     """Most patterns are substrings; prefixes, suffixes, ILIKE, RLIKE and equality occur too."""
-    found = [atom for query in queries for atom in iter_atoms(query.where)]
-    patterns = [atom.pattern for atom in found if isinstance(atom, Matches)]
+    listed = [atom for query in queries for atom in iter_atoms(query.where)]
+    patterns = [atom.pattern for atom in listed if isinstance(atom, Matches)]
     assert {pattern.kind for pattern in patterns} == {"LIKE", "ILIKE", "RLIKE"}
     likes = [pattern.text for pattern in patterns if pattern.kind == "LIKE"]
     ends = [(text.startswith("%"), text.endswith("%")) for text in likes]
     assert set(ends) == {(True, True), (True, False), (False, True)}
     assert ends.count((True, True)) > len(patterns) / 2
-    assert any(isinstance(atom, Within) for atom in found)
+    assert any(isinstance(atom, Within) for atom in listed)
     nodes = [part for query in queries for part in children(query.where)]
     assert {type(query.where) for query in queries} <= {And, Or}
     assert {Or, Not} <= {type(node) for node in nodes}

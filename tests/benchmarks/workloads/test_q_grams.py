@@ -33,11 +33,11 @@ def names() -> list[str]:
 
 def clauses(queries: Conjunctions) -> list[set[str]]:
     """The predicates of each query, with letters for numbers and without the quotes."""
-    found = []
+    collected = []
     for clause in queries.where_clauses():
         predicates = (predicate.split(" ", 2) for predicate in clause.split(" AND "))
-        found.append({f"{name}{''.join(_letters(values))}" for name, _, values in predicates})
-    return found
+        collected.append({f"{name}{''.join(_letters(values))}" for name, _, values in predicates})
+    return collected
 
 
 def _letters(values: str) -> list[str]:
@@ -93,11 +93,11 @@ def test_kept(names: list[str]) -> None:
 def test_misspelt(names: list[str]) -> None:
     """Misspelt names miss queries of all grams, and meet half of those that keep few."""
     chosen = [name for name in names if len(normalise(name)) >= 8][:1_000]
-    for kept, found in ((1.0, range(30)), (0.1, range(400, 1_000))):
+    for kept, result in ((1.0, range(30)), (0.1, range(400, 1_000))):
         queries = generate_gram_queries(chosen, kept=kept, misspelt=1.0, seed=1)
         index = ScanIndex.build(queries.stream, queries.queries())
         matched = np.diff(index.match(queries.events(1_000, seed=2).table()).offsets) > 0
-        assert int(matched.sum()) in found
+        assert int(matched.sum()) in result
 
 
 @pytest.mark.slow

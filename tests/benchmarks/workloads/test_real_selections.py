@@ -40,16 +40,16 @@ def columns_of(query: Query) -> list[str]:
     return [part.column.name for part in parts if isinstance(part, Within)]
 
 
-def check(found: RealSelections, rows: int = 5_000) -> None:
+def check(result: RealSelections, rows: int = 5_000) -> None:
     """The numbers are those of Q2, most rows match nothing, and no query is without a match."""
-    columns = [columns_of(query) for query in found.queries]
+    columns = [columns_of(query) for query in result.queries]
     assert len(columns) == 50
     assert sum(map(len, columns)) == 173
     assert all(len(names) == len(set(names)) for names in columns)
     assert len({name for names in columns for name in names}) == 15
-    total = found.table.num_rows
-    sample = found.table.take(np.arange(rows) * total // rows)
-    matches = ScanIndex.build(found.stream, found.queries).match(sample)
+    total = result.table.num_rows
+    sample = result.table.take(np.arange(rows) * total // rows)
+    matches = ScanIndex.build(result.stream, result.queries).match(sample)
     assert 0.05 < np.mean(np.diff(matches.offsets) > 0) < 0.4
     assert len(set(matches.positions.tolist())) >= 45
 
@@ -58,18 +58,18 @@ def check(found: RealSelections, rows: int = 5_000) -> None:
 @pytest.mark.slow
 def test_connections() -> None:
     """All connections are read with their types, and queries describe some of them."""
-    found = select_connections(DATA, seed=1)
-    assert found.table.num_rows == 25_192
-    assert len(found.stream.attributes) == 43
-    types = {a.name: a.type for a in found.stream}
+    selections = select_connections(DATA, seed=1)
+    assert selections.table.num_rows == 25_192
+    assert len(selections.stream.attributes) == 43
+    types = {a.name: a.type for a in selections.stream}
     assert [types[name] for name in ("src_bytes", "serror_rate", "service")] == [
         INT,
         DOUBLE,
         STRING,
     ]
     assert (types["label"], types["difficulty"]) == (STRING, INT)
-    assert found.table["label"][0].as_py() == "normal"
-    check(found)
+    assert selections.table["label"][0].as_py() == "normal"
+    check(selections)
 
 
 @pytest.mark.slow

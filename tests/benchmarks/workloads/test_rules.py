@@ -41,10 +41,10 @@ def test_number_of_predicates() -> None:
 
 def test_kinds() -> None:
     """Comparisons, sets, patterns, NULL tests, AND, OR and NOT all occur."""
-    found = predicates((3, 7))
-    kinds = {type(atom) for part in found for atom in iter_atoms(part)}
+    result = predicates((3, 7))
+    kinds = {type(atom) for part in result for atom in iter_atoms(part)}
     assert kinds == {Within, IsNull, Matches}
-    nodes = [node for part in found for node in (part, *children(part))]
+    nodes = [node for part in result for node in (part, *children(part))]
     assert {And, Or, Not} <= {type(node) for node in nodes}
 
 

@@ -26,10 +26,10 @@ def test_uniform() -> None:
 
 def test_skewed() -> None:
     """D2: each attribute has frequent and rare values, and not the same as others."""
-    found = frequencies(draw_skewed_tuples(COUNT, seed=1))
-    assert all(len(shares) == 100 and shares.max() > 2 * shares.min() for shares in found)
-    assert len({int(shares.argmax()) for shares in found}) > 10
-    assert max(shares.max() for shares in found) > 2 * min(shares.max() for shares in found)
+    result = frequencies(draw_skewed_tuples(COUNT, seed=1))
+    assert all(len(shares) == 100 and shares.max() > 2 * shares.min() for shares in result)
+    assert len({int(shares.argmax()) for shares in result}) > 10
+    assert max(shares.max() for shares in result) > 2 * min(shares.max() for shares in result)
 
 
 def test_places() -> None:

@@ -53,12 +53,12 @@ Test = tuple[tuple[str, int], ...]
 
 def predicates_of(queries: Conjunctions) -> dict[str, list[Test]]:
     """For each attribute its predicates, as their text says them."""
-    found: dict[str, list[Test]] = defaultdict(list)
+    result: dict[str, list[Test]] = defaultdict(list)
     for clause in queries.where_clauses():
         for name, operator, constant, low, high in PREDICATE.findall(clause):
             ends = [(operator, constant)] if operator else [(">=", low), ("<=", high)]
-            found[name].append(tuple((end, int(number)) for end, number in ends))
-    return found
+            result[name].append(tuple((end, int(number)) for end, number in ends))
+    return result
 
 
 def deviation_of(predicates: list[Test]) -> float:
@@ -76,11 +76,11 @@ def deviation_of(predicates: list[Test]) -> float:
 
 def test_paper() -> None:
     """The sets are those of the paper's Table 1."""
-    found = {
+    listed = {
         name: (spec.queries, spec.predicates, spec.attributes, spec.deviation)
         for name, spec in SELECTION_SETS.items()
     }
-    assert found == TABLE_1
+    assert listed == TABLE_1
 
 
 @pytest.mark.slow

@@ -73,13 +73,13 @@ def test_agree_many_boxes(part: int) -> None:
 @pytest.mark.parametrize("count", [1, 40, 700])
 def test_agree_boxes(count: int, attributes: int) -> None:
     """On boxes that overlap, for more events than are judged at a time; some of them are NULL."""
-    found = generate_covering_boxes(count, attributes=attributes, selectivity=0.4, seed=count)
-    predicate = Or(tuple(parse_where(clause, found.stream) for clause in found.where_clauses()))
+    boxes = generate_covering_boxes(count, attributes=attributes, selectivity=0.4, seed=count)
+    predicate = Or(tuple(parse_where(clause, boxes.stream) for clause in boxes.where_clauses()))
     table = with_nulls(generate_box_events(9_000, attributes=attributes, seed=7))
-    expected = Evaluator.of(predicate, found.stream, "standard").mask(table)
+    expected = Evaluator.of(predicate, boxes.stream, "standard").mask(table)
     sample = table.slice(8_150, 80)
     assert expected[8_150:8_230].tolist() == truth(predicate, sample.to_pylist())
-    for evaluator in evaluators(predicate, found.stream):
+    for evaluator in evaluators(predicate, boxes.stream):
         assert (evaluator.mask(table) == expected).all(), evaluator.method
 
 
@@ -94,12 +94,12 @@ def with_nulls(table: pa.Table) -> pa.Table:
 @pytest.mark.parametrize("levels", range(5))
 def test_level_limited(levels: int) -> None:
     """A search that stops early loses no row, lets fewer through the deeper it goes, and tells."""
-    found = generate_covering_boxes(500, selectivity=0.3, seed=levels)
-    predicate = Or(tuple(parse_where(clause, found.stream) for clause in found.where_clauses()))
+    boxes = generate_covering_boxes(500, selectivity=0.3, seed=levels)
+    predicate = Or(tuple(parse_where(clause, boxes.stream) for clause in boxes.where_clauses()))
     table = generate_box_events(3_000, attributes=3, seed=1)
-    exact = Evaluator.of(predicate, found.stream).mask(table)
-    limited = Evaluator.of(predicate, found.stream, "tree", levels=levels)
-    deeper = Evaluator.of(predicate, found.stream, "tree", levels=levels + 1)
+    exact = Evaluator.of(predicate, boxes.stream).mask(table)
+    limited = Evaluator.of(predicate, boxes.stream, "tree", levels=levels)
+    deeper = Evaluator.of(predicate, boxes.stream, "tree", levels=levels + 1)
     assert (limited.mask(table) >= exact).all()
     assert (deeper.mask(table) <= limited.mask(table)).all()
     assert limited.exact is (levels >= 3)

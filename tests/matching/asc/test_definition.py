@@ -410,7 +410,7 @@ def number_conjunctions(queries: Sequence[Predicate]) -> Iterator[tuple[int, Con
 
 
 @given(query_sets(), st.data())
-def test_as_each_query_alone(queries: list[Predicate], data: st.DataObject) -> None:
+def test_as_each_query_by_itself(queries: list[Predicate], data: st.DataObject) -> None:
     """A query matches where one of its conjunctions is left: of every type, NULL, in any order."""
     parts = list(number_conjunctions(queries))
     built = constructs([one for _, one in parts], STREAM)

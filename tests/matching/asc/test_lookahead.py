@@ -9,8 +9,12 @@ from random import Random
 import numpy as np
 import pytest
 
-from headgate.matching.asc.kernels.arrows import MIN_STANDARD_ERRORS, find_arrows
-from headgate.matching.asc.kernels.sequences import MonitoredSample, improve_sequence
+from headgate.matching.asc.kernels.sequences import (
+    MIN_STANDARD_ERRORS,
+    MonitoredSample,
+    find_arrows,
+    improve_sequence,
+)
 from headgate.matching.asc.order import find_used_constructs
 from tests.matching.asc.helpers import (
     bitmap,

@@ -8,9 +8,9 @@ import pytest
 
 from headgate.matching.asc.bitmaps import Bitmaps
 from headgate.matching.asc.index import AscIndex
+from headgate.matching.asc.monitor import Statistics, sum_statistics
 from headgate.matching.asc.options import AscOptions
 from headgate.matching.asc.order import EvaluationOrder
-from headgate.matching.asc.statistics import Statistics, sum_statistics
 from headgate.queries import Query
 from headgate.schema import BIGINT, INT, STRING, Attribute, Stream
 from headgate.testing.contract import lists, query
@@ -134,7 +134,7 @@ def test_a_rhythm_in_the_stream_does_not_fool_the_sample() -> None:
     assert index.monitor.history[-1].cost < 1.1
 
 
-def test_a_better_order_is_found_though_nothing_shows() -> None:
+def test_a_better_order_is_chosen_though_nothing_shows() -> None:
     """First the first two constructs drop all events; then the third would do so alone."""
     queries = [query(STREAM, f"q{n}", f"a = {n} AND b = {n} AND c = 5") for n in range(50)]
     index = AscIndex.build(STREAM, queries, AscOptions(period=1_000, sequence="macro"))

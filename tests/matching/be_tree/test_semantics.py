@@ -17,6 +17,7 @@ from headgate.schema import INT, Attribute, Stream, ValueSet
 from headgate.sql import parse_where
 from headgate.testing.contract import query
 from tests.matching.be_tree.test_tree import NARROW, OPTIONS, conjunction
+from tests.scale import slow_unless_in
 
 Sets = dict[str, ValueSet]
 Related = Callable[[ValueSet, ValueSet], bool]
@@ -62,7 +63,7 @@ def is_match(query_: list[Sets], event: list[Sets], semantics: str) -> bool:
     return any(map(any, pairs))
 
 
-@pytest.mark.parametrize("options", OPTIONS, ids=range(len(OPTIONS)))
+@pytest.mark.parametrize("options", slow_unless_in(OPTIONS[::4], OPTIONS), ids=range(len(OPTIONS)))
 def test_as_the_equations_say(options: BeTreeOptions) -> None:
     """Conjunctions over five types against conjunctions, all six semantics; some match by each."""
     random = Random(11)

@@ -63,7 +63,7 @@ QUOTES = Stream(
 )
 SCHEMA = Schema((TRADES, QUOTES))
 
-ALONE = [(Source(TRADES, "trades"),), (Source(QUOTES, "quotes"),), (Source(QUOTES, "q"),)]
+SINGLE_SOURCES = [(Source(TRADES, "trades"),), (Source(QUOTES, "quotes"),), (Source(QUOTES, "q"),)]
 JOINED = [
     (Source(TRADES, "trades"), Source(QUOTES, "quotes")),
     (Source(TRADES, "x"), Source(TRADES, "the other")),
@@ -134,7 +134,7 @@ def predicates(sources: tuple[Source, ...]) -> st.SearchStrategy[Predicate]:
 @st.composite
 def queries(draw: Any) -> Query:
     """Filters, projections, joins and aggregates, under any id and with any metadata."""
-    sources = draw(st.sampled_from(ALONE + JOINED))
+    sources = draw(st.sampled_from(SINGLE_SOURCES + JOINED))
     stream = sources[-1].stream
     alias = sources[-1].alias if len(sources) > 1 else ""
     listed = tuple(Column(a.name, a.type, alias) for a in stream.attributes[:2])

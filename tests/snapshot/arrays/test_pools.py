@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 
 from headgate.predicate import values_where
 from headgate.schema import BIGINT, DOUBLE, DecimalType, Type
-from headgate.snapshot.arrays.cuts import NUMBERS, TEXTS, WIDE, CutPools, decode_cuts, pool_of
+from headgate.snapshot.arrays.operands import (
+    NUMBERS,
+    TEXTS,
+    WIDE,
+    CutPools,
+    decode_cuts,
+    pool_of,
+)
 from headgate.snapshot.arrays.texts import pack, unpack
 from tests.snapshot.arrays.objects import TYPES, texts
 
@@ -26,7 +33,7 @@ def test_strings_come_back_also_by_range(strings: list[str], start: int, stop: i
 @given(st.lists(texts))
 def test_bytes_are_ordered_as_the_strings_are(strings: list[str]) -> None:
     packed = [bytes(value.as_py() or b"") for value in pack(strings).arrow()]
-    assert [packed.index(found) for found in sorted(packed)] == [
+    assert [packed.index(result) for result in sorted(packed)] == [
         strings.index(string) for string in sorted(strings)
     ]
 

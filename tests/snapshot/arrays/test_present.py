@@ -24,9 +24,9 @@ def test_agree_present(name: str, part: tuple[int, int]) -> None:
     array = TABLE.column(name).slice(*part)
     type_ = STREAM[name].type
     for one in (array, array.drop_null()):
-        rows, found = encode_present(one, type_)
+        rows, result = encode_present(one, type_)
         whole = encode_column(one, type_)
         values = [None if value is None else value for value in whole.values]
         assert rows.tolist() == [n for n, value in enumerate(values) if value is not None]
-        assert found.valid is None
-        assert list(map(repr, found.values)) == [repr(v) for v in values if v is not None]
+        assert result.valid is None
+        assert list(map(repr, result.values)) == [repr(v) for v in values if v is not None]

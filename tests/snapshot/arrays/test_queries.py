@@ -58,30 +58,30 @@ def declared() -> Script:
 
 def written(script: Script) -> list[Query]:
     """A query of every sort that the SQL front end can produce."""
-    found: list[Query] = []
+    collected: list[Query] = []
     for number, select in enumerate(WRITTEN.strip().splitlines()):
         (query,) = script.read(f"CREATE QUERY q{number} AS {select}")
         assert not isinstance(query, Rejected), query.error
         assert isinstance(query, Query)
         metadata = [None, "", "{}", '{"to": "ünï"}'][number % 4]
-        found.append(replace(query, metadata=metadata))
-    return found
+        collected.append(replace(query, metadata=metadata))
+    return collected
 
 
 def test_what_sql_says_comes_back_exactly() -> None:
     script = declared()
-    found = written(script)
-    encoded = encode_queries(found, script.schema)
+    result = written(script)
+    encoded = encode_queries(result, script.schema)
     assert find_flaw(encoded, script.schema) is None
-    assert list(decode_queries(encoded, script.schema)) == found
+    assert list(decode_queries(encoded, script.schema)) == result
 
 
 @given(st.lists(queries(), max_size=4))
-def test_any_query_comes_back_exactly_and_encodes_the_same_again(found: list[Query]) -> None:
-    encoded = encode_queries(found, SCHEMA)
+def test_any_query_comes_back_exactly_and_encodes_the_same_again(result: list[Query]) -> None:
+    encoded = encode_queries(result, SCHEMA)
     assert find_flaw(encoded, SCHEMA) is None
     decoded = list(decode_queries(encoded, SCHEMA))
-    assert decoded == found
+    assert decoded == result
     again = flatten_arrays(encode_queries(decoded, SCHEMA))
     for name, values in flatten_arrays(encoded).items():
         assert np.array_equal(values, again[name]), name
@@ -97,7 +97,7 @@ def test_no_queries_are_an_encoding_too() -> None:
 def test_more_queries_than_a_chunk_come_back_in_order(
     chunk: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headgate.snapshot.arrays.queries._CHUNK", chunk)
+    monkeypatch.setattr("headgate.snapshot.arrays.queries._QUERIES_PER_CHUNK", chunk)
     script = declared()
     encoded = encode_queries(written(script), script.schema)
     assert list(decode_queries(encoded, script.schema)) == written(script)
@@ -106,13 +106,13 @@ def test_more_queries_than_a_chunk_come_back_in_order(
 def test_an_atom_is_stored_once_and_decoded_as_one_object() -> None:
     script = declared()
     texts = ("qty > 3", "qty >= 4 AND ok", "NOT qty <= 3")
-    found = [
+    listed = [
         query
         for number, text in enumerate(texts)
         for query in script.read(f"CREATE QUERY q{number} AS SELECT * FROM trades WHERE {text}")
         if isinstance(query, Query)
     ]
-    encoded = encode_queries(found, script.schema)
+    encoded = encode_queries(listed, script.schema)
     assert len(encoded.atoms) == 2
     first, second, third = decode_queries(encoded, script.schema)
     assert first.where is next(iter_atoms(second.where)) is third.where
@@ -134,11 +134,11 @@ def test_atoms_of_a_generator_are_not_confused_when_their_addresses_are_reused()
 def test_equal_names_in_two_streams_are_two_columns() -> None:
     schema = Schema((Stream("s", (Attribute("a", INT),)), Stream("t", (Attribute("a", INT),))))
     where = IsNull(Column("a", INT))
-    found = [Query(stream.name, (Source(stream, stream.name),), where) for stream in schema]
-    encoded = encode_queries(found, schema)
+    listed = [Query(stream.name, (Source(stream, stream.name),), where) for stream in schema]
+    encoded = encode_queries(listed, schema)
     assert encoded.atoms.columns.stream.tolist() == [0, 1]
     assert encoded.atoms.column.tolist() == [0, 1]
-    assert list(decode_queries(encoded, schema)) == found
+    assert list(decode_queries(encoded, schema)) == listed
 
 
 def test_an_encoding_is_arrays_and_nothing_else() -> None:

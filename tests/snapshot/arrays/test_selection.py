@@ -33,17 +33,17 @@ def test_a_selection_holds_the_selected_queries_and_nothing_else(seed: int) -> N
     rng, schema = Random(seed), Schema((every_type(),))
     whole = queries(rng, 60)
     places = rng.sample(range(60), rng.randrange(61))
-    found = select_queries(encode_queries(whole, schema), np.array(places, np.int64), schema)
-    assert list(decode_queries(found, schema)) == [whole[place] for place in places]
-    assert find_flaw(found, schema) is None
-    used = set(found.trees.program[found.trees.program >= 0].tolist())
-    assert used == set(range(len(found.atoms)))
+    selection = select_queries(encode_queries(whole, schema), np.array(places, np.int64), schema)
+    assert list(decode_queries(selection, schema)) == [whole[place] for place in places]
+    assert find_flaw(selection, schema) is None
+    used = set(selection.trees.program[selection.trees.program >= 0].tolist())
+    assert used == set(range(len(selection.atoms)))
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_parts_that_are_joined_hold_the_queries_of_all(seed: int) -> None:
     rng, schema = Random(seed), Schema((every_type(),))
     parts = [queries(rng, rng.randrange(30), 100 * n) for n in range(rng.randrange(1, 5))]
-    found = concatenate_queries([encode_queries(part, schema) for part in parts], schema)
-    assert list(decode_queries(found, schema)) == [query for part in parts for query in part]
-    assert find_flaw(found, schema) is None
+    result = concatenate_queries([encode_queries(part, schema) for part in parts], schema)
+    assert list(decode_queries(result, schema)) == [query for part in parts for query in part]
+    assert find_flaw(result, schema) is None

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from headgate.predicate import TRUE, And, Atom, Not, Or, Predicate, Truth, iter_atoms
 from headgate.snapshot.arrays.trees import from_postfix, to_postfix
-from tests.snapshot.arrays.objects import ALONE, predicates
+from tests.snapshot.arrays.objects import SINGLE_SOURCES, predicates
 
 Number = int
 KNOWN: list[Atom] = [TRUE]
@@ -47,7 +47,7 @@ def naive_tree(program: list[Number], known: list[Atom]) -> tuple[Predicate, lis
     return (Or(tuple(parts)) if last % 2 else And(tuple(parts))), rest
 
 
-@given(predicates(ALONE[0]))
+@given(predicates(SINGLE_SOURCES[0]))
 def test_agree_with_the_recursive_twin(predicate: Predicate) -> None:
     known = list(dict.fromkeys(iter_atoms(predicate)))
     program = to_postfix(predicate, known.index)
@@ -75,15 +75,15 @@ def test_a_tree_deeper_than_pythons_stack_is_no_problem() -> None:
 
 @given(st.permutations(range(6)))
 def test_atoms_are_numbered_from_left_to_right(order: list[int]) -> None:
-    asked: list[Atom] = []
+    requests: list[Atom] = []
 
     def number_of(atom: Atom) -> int:
-        asked.append(atom)
+        requests.append(atom)
         return 0
 
     tree = And((Or((TRUE, Not(TRUE))), TRUE, And(tuple(TRUE for _ in order))))
     to_postfix(tree, number_of)
-    assert asked == list(iter_atoms(tree))
+    assert requests == list(iter_atoms(tree))
 
 
 @pytest.mark.parametrize("program", [[], [0, 0], [-1]])

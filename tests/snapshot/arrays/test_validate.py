@@ -30,7 +30,7 @@ def test_what_was_encoded_has_no_flaw() -> None:
 
 
 @given(st.sampled_from(FILLED), st.data())
-def test_an_overwritten_entry_is_found_or_does_no_harm(name: str, data: st.DataObject) -> None:
+def test_an_overwritten_entry_is_detected_or_does_no_harm(name: str, data: st.DataObject) -> None:
     values = ARRAYS[name].copy()
     limits = np.iinfo(values.dtype)
     extremes = [limits.min, limits.max, 0, 1, 2, 5, 200]
@@ -45,7 +45,7 @@ def test_an_overwritten_entry_is_found_or_does_no_harm(name: str, data: st.DataO
 
 
 @pytest.mark.parametrize("name", sorted(ARRAYS))
-def test_an_array_that_is_too_short_or_too_long_is_found(name: str) -> None:
+def test_an_array_that_is_too_short_or_too_long_is_detected(name: str) -> None:
     values = ARRAYS[name]
     zero = np.zeros(1, values.dtype)
     assert find_flaw(changed(name, np.concatenate((values, zero))), SCHEMA) is not None or (
@@ -83,16 +83,16 @@ def test_an_array_that_is_too_short_or_too_long_is_found(name: str) -> None:
 def test_the_flaw_is_named(name: str, place: int, value: int, message: str) -> None:
     values = ARRAYS[name].copy()
     values[place] = value
-    found = find_flaw(changed(name, values), SCHEMA)
-    assert found is not None
-    assert found.startswith(message)
+    result = find_flaw(changed(name, values), SCHEMA)
+    assert result is not None
+    assert result.startswith(message)
 
 
-def test_a_schema_that_is_not_its_own_is_found() -> None:
+def test_a_schema_that_is_not_its_own_is_detected() -> None:
     assert find_flaw(ENCODED, Schema()) == "stream of a column: a number is out of range"
 
 
-def test_a_string_that_is_cut_inside_a_character_is_found() -> None:
+def test_a_string_that_is_cut_inside_a_character_is_detected() -> None:
     values = ARRAYS["atoms.cuts.texts.offsets"]
     texts = ENCODED.atoms.cuts.texts
     inside = int(np.flatnonzero((texts.data & 0xC0) == 0x80)[0])

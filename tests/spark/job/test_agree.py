@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 import headgate as hg
 from headgate.events import read_events
-from headgate.events.json_text import format_json
+from headgate.events.json_lines import format_json
 from headgate.queries import Query, QuerySet, Source
 from headgate.schema import Schema
 from headgate.snapshot import publish

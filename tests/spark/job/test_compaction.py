@@ -67,7 +67,7 @@ def test_rows_are_the_same_and_directories_few(tmp_path: Path) -> None:
     assert len(list((tmp_path / "matches").iterdir())) == len(list_spans(tmp_path / "matches"))
 
 
-def test_the_newest_batch_is_left_alone(tmp_path: Path) -> None:
+def test_the_newest_batch_is_kept(tmp_path: Path) -> None:
     for batch in range(6):
         write_batch(tmp_path, batch, 2)
     compact(tmp_path, every=2)

@@ -197,7 +197,7 @@ path = "out"
 """
 
 
-def test_several_streams(tmp_path: Path) -> None:
+def test_many_streams(tmp_path: Path) -> None:
     """By name, whatever their order in the file: Spark's checkpoint knows them by number."""
     actual = described(tmp_path, TWO_STREAMS)
     assert [(source.stream, source.kind) for source in actual.sources] == [
@@ -231,7 +231,7 @@ def test_several_streams(tmp_path: Path) -> None:
         ("[sink]", '[run]\ntrigger = "available"\n[sink]', 'a replay has no "available"'),
     ],
 )
-def test_mistakes_with_several_streams(tmp_path: Path, old: str, new: str, said: str) -> None:
+def test_mistakes_with_many_streams(tmp_path: Path, old: str, new: str, said: str) -> None:
     assert old in TWO_STREAMS
     with pytest.raises(PipelineError) as caught:
         described(tmp_path, TWO_STREAMS.replace(old, new, 1))

@@ -314,7 +314,9 @@ def test_no_filter_at_all_and_a_console(shop: Shop) -> None:
     shop.write("orders", 50, 1)
     source = '[source]\nkind = "files"\npath = "orders"\n'
     result = shop.run(source, '[sink]\nkind = "console"\n', stream="orders")
-    assert shop.notes == ["left out: they read a stream that this job does not: paid, seen/once"]
+    assert shop.notes == [
+        "left out: queries that read a stream which this job does not: paid, seen/once"
+    ]
     assert list(result.stats.continuous) == ["sums"]
     assert ("answers", 3) in shop.shown
     assert result.queries == 0
@@ -385,7 +387,7 @@ def test_answers_are_compacted_too(shop: Shop) -> None:
     shop.check()
 
 
-def test_a_rate_beside_a_replay(shop: Shop) -> None:
+def test_a_rate_with_a_replay(shop: Shop) -> None:
     """A replay that has ended gives no more events, and the rate goes on."""
     (shop.folder / "queries.sql").write_text(
         continuous({}) + "CREATE STREAM r (timestamp TIMESTAMP, value BIGINT CHECK (value >= 0));"

@@ -55,7 +55,7 @@ POINTS = ("begun", "staged", "placed", "kept", "logged")
     "points", [POINTS[2:3], pytest.param(POINTS, marks=pytest.mark.slow)], ids=["one", "every"]
 )
 def test_kills_at_every_point(points: tuple[str, ...], tmp_path: Path) -> None:
-    files = {name: _files(tmp_path / name) for name in ("orders", "payments")}
+    files = {name: _files(tmp_path / name, len(points) + 3) for name in ("orders", "payments")}
     for seed, (orders, paid) in enumerate(zip(*files.values(), strict=True)):
         orders.write_text(events(80, seed))
         paid.write_text(payments(40, seed))
@@ -79,9 +79,9 @@ def test_kills_at_every_point(points: tuple[str, ...], tmp_path: Path) -> None:
     _answers_are_those_of_duckdb(tmp_path, files, _versions(len(points)))
 
 
-def _files(folder: Path) -> list[Path]:
+def _files(folder: Path, count: int) -> list[Path]:
     folder.mkdir()
-    return [folder / f"{i}.jsonl" for i in range(8)]
+    return [folder / f"{i}.jsonl" for i in range(count)]
 
 
 def _publish(folder: Path, number: int) -> None:
@@ -133,7 +133,7 @@ def _nothing_lost_or_repeated(folder: Path, files: dict[str, list[Path]], kills:
 
 def _versions(kills: int) -> dict[int, int]:
     """Return the version of each batch: a new one was published after each kill."""
-    return {batch: min(max(batch, 1), kills + 1) for batch in range(8)}
+    return {batch: min(max(batch, 1), kills + 1) for batch in range(kills + 3)}
 
 
 def _answers_are_those_of_duckdb(

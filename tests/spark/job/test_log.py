@@ -24,7 +24,7 @@ def test_a_new_log_knows_nothing(tmp_path: Path) -> None:
     assert log.totals == Counts()
 
 
-def test_a_log_is_found_again(tmp_path: Path) -> None:
+def test_a_log_is_opened_again(tmp_path: Path) -> None:
     a_history(BatchLog(tmp_path / "log"), 5)
     again = BatchLog(tmp_path / "log")
     assert again.last_batch == 4

@@ -415,7 +415,7 @@ def test_versions_that_come_and_go_while_it_runs(shop: Workshop) -> None:
     assert result.silent == 0
 
 
-def test_idle_is_who_looked_and_found_nothing(shop: Workshop) -> None:
+def test_idle_is_who_looked_and_saw_nothing(shop: Workshop) -> None:
     """Not who waits for the next trigger with files still to come."""
     shop.publish()
     for i in range(3):
@@ -429,7 +429,7 @@ def test_idle_is_who_looked_and_found_nothing(shop: Workshop) -> None:
     assert result.stats.counts.total == 60
 
 
-def test_what_is_left_out_or_refused_is_told(shop: Workshop) -> None:
+def test_what_is_left_out_or_refused_is_reported(shop: Workshop) -> None:
     (shop.folder / "q.sql").write_text(
         queries() + "CREATE QUERY last AS SELECT side FROM last_rows(orders, 5);"
         "CREATE QUERY typo AS SELECT * FROM orders WHERE prise > 3;"
@@ -437,7 +437,7 @@ def test_what_is_left_out_or_refused_is_told(shop: Workshop) -> None:
     shop.write("a.jsonl", 20, seed=1)
     shop.run(shop.pipeline(queries={"files": ["q.sql"]}))
     assert "prise" in shop.notes[0]
-    assert shop.notes[-1] == "left out: row windows do not run on Spark: last"
+    assert shop.notes[-1] == "left out: queries with row windows, which do not run on Spark: last"
     with pytest.raises(QueriesRejected):
         shop.run(shop.pipeline(queries={"files": ["q.sql"], "strict": True}))
 
@@ -451,7 +451,7 @@ def test_a_directory_that_looks_like_a_pattern(shop: Workshop) -> None:
     assert result.stats.counts.total == 30
 
 
-def test_a_job_ends_when_it_is_told_to(shop: Workshop) -> None:
+def test_a_job_ends_when_it_is_stopped(shop: Workshop) -> None:
     """After the batch that is running, and whole."""
     number = shop.publish()
     files = [shop.write(f"{i}.jsonl", 50, seed=i) for i in range(6)]

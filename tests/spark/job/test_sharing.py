@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.cli.summary import describe_links
-from headgate.cli.watch import open_view
+from headgate.cli.watch import describe_links, open_view
 from headgate.spark.job.base import BaseJob
 from headgate.spark.job.commit.log import BatchLog
 from headgate.spark.job.config_file import read_pipeline
@@ -27,8 +26,11 @@ ROOT = Path(__file__).parents[3]
 GONE = ("cheap", "spread")
 
 
-@pytest.mark.parametrize(("strategy", "method"), STRATEGIES)
-def test_every_query_gets_the_rows_it_would_get_alone(
+@pytest.mark.parametrize(
+    ("strategy", "method"),
+    [s if s in STRATEGIES[::2] else pytest.param(*s, marks=pytest.mark.slow) for s in STRATEGIES],
+)
+def test_every_query_gets_the_rows_it_would_get_by_itself(
     tmp_path: Path, spark: SparkSession, strategy: str, method: str
 ) -> None:
     """On a random network, after some queries have left; and nothing that came in is lost."""

@@ -123,9 +123,7 @@ def test_another_job_sends_as_this_application(shop: Workshop, spark: SparkSessi
         ),
     ],
 )
-def test_tables_that_have_no_meaning_beside_sharing(
-    shop: Workshop, more: str, message: str
-) -> None:
+def test_tables_that_have_no_meaning_with_sharing(shop: Workshop, more: str, message: str) -> None:
     path = shop.pipeline()
     path.write_text(path.read_text() + more)
     with pytest.raises(HeadgateError) as error:

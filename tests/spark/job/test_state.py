@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 import headgate as hg
 from headgate.errors import JobError
-from headgate.spark.job.commit.checkpoint import list_planned_files
-from headgate.spark.job.commit.log import BatchLog, Counts
+from headgate.spark.job.commit.log import BatchLog, Counts, list_planned_files
 from headgate.spark.job.commit.output import decode_folder, encode_folder, list_spans
 from headgate.spark.job.continuous_query import ContinuousQuery
 from headgate.spark.job.sinks import DirectorySink
@@ -35,7 +34,7 @@ def test_a_definition_is_the_query_and_its_streams(tmp_path: Path) -> None:
     assert one != standing(tmp_path, what="COUNT(*) AS n")
 
 
-def test_states_are_found_again(tmp_path: Path) -> None:
+def test_states_are_restored(tmp_path: Path) -> None:
     one, other = standing(tmp_path), standing(tmp_path, what="COUNT(*) AS n")
     synopses = StateFiles(tmp_path / "synopses")
     checksum = synopses.write(3, {one: b"\n\x00state", other: b""})
@@ -111,7 +110,7 @@ def test_the_log_knows_the_last_state_also_when_it_is_folded(tmp_path: Path) -> 
     assert BatchLog(tmp_path / "log").state_checksum is None, "no query was left"
 
 
-def test_planned_files_of_several_sources(tmp_path: Path) -> None:
+def test_planned_files_of_many_sources(tmp_path: Path) -> None:
     """Each has its own log, and a line in the offsets of a batch."""
     for name, text in {
         "offsets/0": 'v1\n{}\n{"logOffset":0}\n-',

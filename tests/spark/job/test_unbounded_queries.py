@@ -15,8 +15,7 @@ from pyspark.sql import SparkSession
 
 from headgate.cli.compact import compact as compact_command
 from headgate.cli.output import Format
-from headgate.cli.summary import describe_stored_rows
-from headgate.cli.watch import open_view
+from headgate.cli.watch import describe_stored_rows, open_view
 from headgate.errors import HeadgateError, JobError, PipelineError, Unbounded, UsageError
 from headgate.spark.job.commit.compaction import compact
 from headgate.spark.job.commit.log import Counts
@@ -207,7 +206,7 @@ def test_an_aggregate_in_memory(shop: Shop) -> None:
     assert len(last) < len(rows)
 
 
-def test_what_is_told_of_them(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_reported_of_them(capsys: pytest.CaptureFixture[str]) -> None:
     report: dict[str, BoundedProgress | UnboundedProgress] = {
         "sums": BoundedProgress(rows=1, values=6, bytes=48, most_values=18, most_bytes=144),
         "each": UnboundedProgress(rows=2_000, state_rows=70, most_state_rows=1_000),
@@ -240,11 +239,11 @@ def test_the_keys_of_the_pipeline(tmp_path: Path) -> None:
         read_pipeline(path)
 
 
-def test_the_command_compacts_answers_alone(
+def test_the_command_compacts_answers_only(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """An output without a match or a dead letter; each query by the numbers of its own batches."""
-    with pytest.raises(UsageError, match="there is no `matches` or `answers` in it"):
+    with pytest.raises(UsageError, match="has no `matches` and no `answers`"):
         compact_command(tmp_path, 2, Format.json)
     for folder, batches in (("answers/q", 4), ("unbounded/u", 3)):
         for number in range(batches):

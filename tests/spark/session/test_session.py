@@ -21,8 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 from headgate.errors import UsageError
 from headgate.spark.session import jvm_output
 from headgate.spark.session.jvm_output import JvmOutput
-from headgate.spark.session.launch import set_environment
-from headgate.spark.session.session import open_session
+from headgate.spark.session.session import open_session, set_environment
 
 TOOLS = "bash sh env dirname ps head cat uname".split()  # what Spark's own scripts call
 OVERFLOW = """\
@@ -176,7 +175,7 @@ def test_a_running_session_is_kept(spark: SparkSession) -> None:
         spark.conf.set(partitions, str(before))
 
 
-def test_an_error_is_told_once(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_error_is_reported_once(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
     """A task's failure is an exception with its reason, and not four times on stderr as well."""
     from pyspark.errors import PythonException
     from pyspark.sql.functions import lit, udf

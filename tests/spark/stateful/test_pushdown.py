@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headgate.schema import Schema
-from headgate.spark.stateful.pushdown import filter_needed_rows
+from headgate.spark.stateful.continuous_query import filter_needed_rows
 from headgate.stateful.runtime.launch import read_query
 from headgate.stateful.runtime.reduction import StreamReducer
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from headgate.queries import Query
 from headgate.stateful.runtime.running_query import Mode
-from tests.stateful.runtime.oracles import Found, Key, found
+from tests.stateful.runtime.oracles import Key, RelationalAnswer, to_answer
 
 
 def values_of(table: pa.Table) -> list[Key]:
@@ -27,7 +27,7 @@ class Client:
         self.expand = expand
         self.has: dict[Key, Any] = {}
 
-    def told(self, table: pa.Table) -> None:
+    def receive(self, table: pa.Table) -> None:
         new = self.read(table)
         if self.query.kind == "aggregate":
             self.has = dict(new) if self.mode == "complete" else {**self.has, **new}
@@ -37,14 +37,14 @@ class Client:
             assert all(times == 1 for times in new.values())
         self.has = dict(Counter(self.has) + Counter(new))
 
-    def read(self, table: pa.Table) -> Found:
+    def read(self, table: pa.Table) -> RelationalAnswer:
         """A table as an answer, by its multiplicities."""
         given = values_of(table)
         if self.query.kind == "aggregate" or self.query.distinct or self.expand:
-            return found(self.query, given)
+            return to_answer(self.query, given)
         times: Counter[Key] = Counter()
         for *row, multiplicity in given:
             assert multiplicity > 0
-            (key,) = found(self.query, [row])
+            (key,) = to_answer(self.query, [row])
             times[key] += multiplicity
         return times

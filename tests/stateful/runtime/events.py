@@ -78,12 +78,12 @@ def _events(
         [] if branch is None else [s for s in branch.query.sources if s.stream.name == stream]
     )
     if branch is None or not occurrences:
-        found = rows(statement, numbers, [stream], 1)
+        result = rows(statement, numbers, [stream], 1)
     else:
         alias = numbers.choice(occurrences).alias if len(branch.query.sources) > 1 else ""
-        found = _taking_part(statement, numbers, stream, branch, alias)
+        result = _taking_part(statement, numbers, stream, branch, alias)
     declared = statement.schema.stream(stream)
-    for _, row in found:
+    for _, row in result:
         yield stream, {a.name: _hostile(a, row[a.name], numbers) for a in declared}
 
 

@@ -25,7 +25,7 @@ from headgate.sql import render_select
 from headgate.stateful.analysis.relational_answer import compute_answer
 
 Key = tuple[Any, ...]
-Found = Mapping[Key, Any]
+RelationalAnswer = Mapping[Key, Any]
 """A multiplicity for each row, or the aggregates of each group."""
 
 WIDE = Context(prec=2000)
@@ -57,7 +57,7 @@ class Duck:
         )
         self.select = render_select(replace(query, sources=tuple(named)))
 
-    def answer(self, rows: Rows) -> Found:
+    def answer(self, rows: Rows) -> RelationalAnswer:
         for source in self.query.sources:
             stream = self.schema.stream(source.stream.name)
             seen = rows.seen_by(source)
@@ -68,10 +68,10 @@ class Duck:
                 }
             )
             self.duck.register(f"table_of_{source.alias}", table)
-        return found(self.query, self.duck.execute(self.select).fetchall())
+        return to_answer(self.query, self.duck.execute(self.select).fetchall())
 
 
-def defined(query: Query, rows: Rows) -> Found:
+def defined(query: Query, rows: Rows) -> RelationalAnswer:
     """The answer from the definition, with aggregates as their types have them."""
     exact: Any = compute_answer(query, rows.of)
     if query.kind != "aggregate":
@@ -105,7 +105,7 @@ def _nearest(exact: Fraction | float | str) -> float:
         return math.copysign(math.inf, exact)  # type: ignore[arg-type]
 
 
-def found(query: Query, rows: Iterable[Sequence[Any]]) -> Found:
+def to_answer(query: Query, rows: Iterable[Sequence[Any]]) -> RelationalAnswer:
     """Rows of values as an answer; of groups, each must be there once."""
     outputs = [output.expression for output in query.outputs]
     grouped = [at for at, o in enumerate(outputs) if not isinstance(o, Aggregate)]
@@ -138,7 +138,7 @@ def _ordinal(type_: Type, value: Any) -> Any:
     return type_.ordinal(value)
 
 
-def agree(query: Query, one: Found, two: Found, *, rounded: bool) -> bool:
+def agree(query: Query, one: RelationalAnswer, two: RelationalAnswer, *, rounded: bool) -> bool:
     """Are two answers the same? Where one is `rounded`, so may be what was divided or is double."""
     if query.kind != "aggregate" or not rounded:
         return dict(one) == dict(two)

@@ -56,12 +56,12 @@ def near(cells: Cells, numbers: random.Random) -> list[Any]:
         around = {text for end in ends for text in (end, end + "\0", end + "x", end[:-1])}
         return sorted(around | set(TEXTS))
     low, high = int(type_.minimum), int(type_.maximum or 0)
-    found = {low, low + 1, high - 1, high, 0} | {numbers.randrange(-20, 60) for _ in range(9)}
-    found |= {numbers.randrange(low, high + 1) for _ in range(9)}
-    found |= {end + by for end in ends for by in range(-2, 3)}
+    result = {low, low + 1, high - 1, high, 0} | {numbers.randrange(-20, 60) for _ in range(9)}
+    result |= {numbers.randrange(low, high + 1) for _ in range(9)}
+    result |= {end + by for end in ends for by in range(-2, 3)}
     if isinstance(type_, Timestamp):
-        found |= {end + by * HOUR for end in list(ends)[:9] for by in (1, 4, 5, 24, 36)}
-    return sorted(each for each in found if low <= each <= high)
+        result |= {end + by * HOUR for end in list(ends)[:9] for by in (1, 4, 5, 24, 36)}
+    return sorted(each for each in result if low <= each <= high)
 
 
 def value_of(type_: Type, ordinal: Ordinal | None, numbers: random.Random) -> Any:
@@ -163,7 +163,7 @@ def test_days_of_another_zone_cut_timestamps() -> None:
     assert coder.size is None
 
 
-def test_what_is_not_asked_is_one_cell() -> None:
+def test_what_is_not_queried_is_one_cell() -> None:
     for type_ in (INT, DOUBLE, STRING, WIDE):
         codes, has = ColumnCoder(make_single_cell(type_), null=False).codes(
             encode_column(pa.array([None, None], type_.arrow), type_)

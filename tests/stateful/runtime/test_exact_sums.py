@@ -15,11 +15,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.synopsis.reference import merge_total
 from headgate.errors import Overflow
 from headgate.schema import BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, DecimalType, Type
-from headgate.stateful.analysis.synopses.totals import Total
 from headgate.stateful.runtime import exact_sums
-from headgate.stateful.runtime.exact_sums import Sums, regroup, sum_by_bucket, total_value
+from headgate.stateful.runtime.exact_sums import Sums, get_total, regroup, sum_by_bucket
+from headgate.stateful.runtime.output_rows import Total
 from tests.boundaries import VALUES
 from tests.scale import case_count, seed
 
@@ -48,24 +49,24 @@ def column_of(values: Sequence[Any], type_: Type, offset: int = 0) -> pa.Array[A
 
 
 def totals_of(values: Sequence[Any], buckets: Sequence[int], size: int) -> list[Total]:
-    found = [Total() for _ in range(size)]
+    listed = [Total() for _ in range(size)]
     for value, bucket in zip(values, buckets, strict=True):
-        found[bucket].add(value)
-    return found
+        listed[bucket].add(value)
+    return listed
 
 
 def summed(values: Sequence[Any], type_: Type, buckets: Sequence[int], size: int) -> Sums:
     return sum_by_bucket(column_of(values, type_), type_, np.array(buckets, dtype=np.int64), size)
 
 
-def agree(found: Sums, type_: Type, totals: Sequence[Total]) -> None:
+def agree(actual: Sums, type_: Type, totals: Sequence[Total]) -> None:
     """Every bucket has the count and the sum of its total."""
-    assert len(found.finite) == len(found.special) == len(found.count) == len(totals)
+    assert len(actual.finite) == len(actual.special) == len(actual.count) == len(totals)
     for at, total in enumerate(totals):
-        assert found.count[at] == total.count
-        assert type(found.finite[at]) is int
+        assert actual.count[at] == total.count
+        assert type(actual.finite[at]) is int
         expected = total.finite if total.special is None else total.special
-        value = total_value(found, at, type_)
+        value = get_total(actual, at, type_)
         assert repr(value) == repr(expected if total.count else None)
 
 
@@ -92,8 +93,8 @@ def test_sums_are_those_of_the_rows_one_by_one(
 ) -> None:
     type_, values, buckets, size = case
     column = column_of(values, type_, offset)
-    found = sum_by_bucket(column, type_, np.array(buckets, dtype=np.int64), size)
-    agree(found, type_, totals_of(values, buckets, size))
+    sums = sum_by_bucket(column, type_, np.array(buckets, dtype=np.int64), size)
+    agree(sums, type_, totals_of(values, buckets, size))
 
 
 def random_values(numbers: random.Random, type_: Type, count: int) -> list[Any]:
@@ -124,12 +125,12 @@ def test_random_columns(type_: Type, monkeypatch: pytest.MonkeyPatch) -> None:
         values = random_values(numbers, type_, numbers.choice((0, 1, 2, 7, 60)))
         size = numbers.choice((1, 2, 9, 40))
         buckets = [numbers.randrange(size) for _ in values]
-        found = summed(values, type_, buckets, size)
+        sums = summed(values, type_, buckets, size)
         if type_ in OTHERS:
-            assert found.finite.tolist() == [0] * size
-            assert found.count.tolist() == [t.count for t in totals_of(values, buckets, size)]
+            assert sums.finite.tolist() == [0] * size
+            assert sums.count.tolist() == [t.count for t in totals_of(values, buckets, size)]
         else:
-            agree(found, type_, totals_of(values, buckets, size))
+            agree(sums, type_, totals_of(values, buckets, size))
 
 
 @pytest.mark.parametrize(
@@ -150,16 +151,16 @@ def test_the_largest_limbs_of_full_chunks(type_: Type, value: Any) -> None:
     """What NumPy adds up as doubles stays exact."""
     rows = 2 * exact_sums.CHUNK_ROWS + 3
     column = pa.array([value], type_.arrow).take(np.zeros(rows, dtype=np.int64))
-    found = sum_by_bucket(column, type_, np.zeros(rows, dtype=np.int64), 1)
-    assert total_value(found, 0, type_) == Fraction(value) * rows
+    sums = sum_by_bucket(column, type_, np.zeros(rows, dtype=np.int64), 1)
+    assert get_total(sums, 0, type_) == Fraction(value) * rows
 
 
-def test_every_exponent_beside_every_other() -> None:
+def test_every_exponent_with_every_other() -> None:
     """Cancelling doubles leave exactly the rest, whatever their magnitude."""
     powers = [math.ldexp(1.0, at) for at in range(-1074, 1024)]
     values = [*powers, 5e-324, *(-power for power in reversed(powers))]
-    found = summed(values, DOUBLE, [0] * len(values), 1)
-    assert total_value(found, 0, DOUBLE) == Fraction(5e-324)
+    sums = summed(values, DOUBLE, [0] * len(values), 1)
+    assert get_total(sums, 0, DOUBLE) == Fraction(5e-324)
 
 
 def test_few_rows_in_very_many_buckets() -> None:
@@ -167,13 +168,13 @@ def test_few_rows_in_very_many_buckets() -> None:
     size = 1_000_000
     values = [DOUBLE.value(numbers.randrange(-(2**62), 2**62)) for _ in range(500)]
     buckets = [numbers.choice((0, size - 1, numbers.randrange(size))) for _ in values]
-    found = summed(values, DOUBLE, buckets, size)
+    sums = summed(values, DOUBLE, buckets, size)
     expected: dict[int, Fraction] = {}
     for value, bucket in zip(values, buckets, strict=True):
         expected[bucket] = expected.get(bucket, Fraction()) + Fraction(value)
-    filled = np.flatnonzero(found.count).tolist()
-    assert {at: total_value(found, at, DOUBLE) for at in filled} == expected
-    assert np.flatnonzero(found.finite).tolist() == sorted(b for b, v in expected.items() if v)
+    filled = np.flatnonzero(sums.count).tolist()
+    assert {at: get_total(sums, at, DOUBLE) for at in filled} == expected
+    assert np.flatnonzero(sums.finite).tolist() == sorted(b for b, v in expected.items() if v)
 
 
 @pytest.mark.parametrize(
@@ -188,20 +189,20 @@ def test_what_lies_under_a_null_does_not_count(type_: Type, held: npt.NDArray[An
     buffers = [pa.py_buffer(bytes([0b1001])), pa.py_buffer(held.tobytes())]
     column: Any = pa.Array.from_buffers(type_.arrow, 4, [*buffers])
     first, _, _, last = column.to_pylist()
-    found = sum_by_bucket(column, type_, np.zeros(4, dtype=np.int64), 1)
-    assert total_value(found, 0, type_) == Fraction(first) + Fraction(last)
-    assert found.count.tolist() == [2]
+    sums = sum_by_bucket(column, type_, np.zeros(4, dtype=np.int64), 1)
+    assert get_total(sums, 0, type_) == Fraction(first) + Fraction(last)
+    assert sums.count.tolist() == [2]
 
 
 def test_specials_decide() -> None:
     """Infinities of both signs make a NaN, in whatever order and through regrouping."""
     values = [math.inf, 1.0, -math.inf, 1.0, math.nan, math.inf, 2.0]
-    found = summed(values, DOUBLE, [0, 0, 1, 1, 2, 2, 3], 5)
+    sums = summed(values, DOUBLE, [0, 0, 1, 1, 2, 2, 3], 5)
     expected = [math.inf, -math.inf, math.nan, Fraction(2), None]
-    assert [repr(total_value(found, at, DOUBLE)) for at in range(5)] == list(map(repr, expected))
-    together = regroup(found, np.array([0, 0, 1, 2, 2]), 3, np.array([1, 1, 0, 3, 1]))
+    assert [repr(get_total(sums, at, DOUBLE)) for at in range(5)] == list(map(repr, expected))
+    together = regroup(sums, np.array([0, 0, 1, 2, 2]), 3, np.array([1, 1, 0, 3, 1]))
     expected = [math.nan, None, Fraction(6)]
-    assert [repr(total_value(together, at, DOUBLE)) for at in range(3)] == list(map(repr, expected))
+    assert [repr(get_total(together, at, DOUBLE)) for at in range(3)] == list(map(repr, expected))
 
 
 @pytest.mark.parametrize("type_", NUMBERS, ids=str)
@@ -210,20 +211,20 @@ def test_regrouped_sums_are_those_of_repeated_rows(type_: Type) -> None:
     for _ in range(case_count(100)):
         values = random_values(numbers, type_, numbers.choice((0, 1, 30)))
         buckets = [numbers.randrange(6) for _ in values]
-        found, totals = summed(values, type_, buckets, 6), totals_of(values, buckets, 6)
+        result, totals = summed(values, type_, buckets, 6), totals_of(values, buckets, 6)
         size = numbers.choice((1, 3))
         times = [numbers.choice((1, 2, 10**9, 10**12)) for _ in totals]
         to = [numbers.randrange(size) for _ in totals]
         merged = [Total() for _ in range(size)]
         for total, at, by in zip(totals, to, times, strict=True):
-            merged[at].merge(total, by)
+            merge_total(merged[at], total, by)
         of = np.array(to, dtype=np.int64)
         for kind in (np.int64, object):
-            agree(regroup(found, of, size, np.array(times, dtype=kind)), type_, merged)
+            agree(regroup(result, of, size, np.array(times, dtype=kind)), type_, merged)
         merged = [Total() for _ in range(size)]
         for total, at in zip(totals, to, strict=True):
-            merged[at].merge(total, 1)
-        agree(regroup(found, of, size), type_, merged)
+            merge_total(merged[at], total, 1)
+        agree(regroup(result, of, size), type_, merged)
 
 
 def test_parts_are_the_whole() -> None:
@@ -241,11 +242,11 @@ def test_parts_are_the_whole() -> None:
 
 
 def test_counts_beyond_64_bits_are_refused() -> None:
-    found = summed([1, 1], INT, [0, 1], 2)
+    sums = summed([1, 1], INT, [0, 1], 2)
     most = np.array([2**63 - 2, 1])
-    assert regroup(found, np.array([0, 0]), 1, most).count.tolist() == [2**63 - 1]
-    assert regroup(found, np.array([0, 1]), 2, most + 1).count.tolist() == [2**63 - 1, 2]
+    assert regroup(sums, np.array([0, 0]), 1, most).count.tolist() == [2**63 - 1]
+    assert regroup(sums, np.array([0, 1]), 2, most + 1).count.tolist() == [2**63 - 1, 2]
     with pytest.raises(Overflow, match="BIGINT"):
-        regroup(found, np.array([0, 0]), 1, most + 1)
+        regroup(sums, np.array([0, 0]), 1, most + 1)
     with pytest.raises(Overflow, match="BIGINT"):
-        regroup(found, np.array([0, 1]), 2, np.array([2**70, 1], dtype=object))
+        regroup(sums, np.array([0, 1]), 2, np.array([2**70, 1], dtype=object))

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from benchmarks.synopsis.reference import Frontier
 from headgate.predicate import Column
 from headgate.schema import BIGINT, DOUBLE, INT, Timestamp
-from headgate.stateful.analysis.synopses.extremes import Ends, Frontier, References
+from headgate.stateful.analysis.synopses.extremes import Ends, References
 from headgate.stateful.runtime.buckets import find_frontier
 from headgate.stateful.runtime.grouping import group_rows
 from tests.scale import case_count, seed
@@ -30,9 +31,9 @@ def test_the_same_rows_as_one_by_one() -> None:
         buckets = np.array([numbers.randrange(4) for _ in range(rows)])
         groups = group_rows([buckets], [4], rows)
         arrays = {c: pa.array(v, type_.arrow) for c, v in values.items()}
-        found = find_frontier(arrays, np.arange(rows), groups, Ends(highs, lows), ZONE)
+        actual = find_frontier(arrays, np.arange(rows), groups, Ends(highs, lows), ZONE)
         for bucket in range(groups.size):
-            mine = [row for row in found.tolist() if groups.of[row] == bucket]
+            mine = [row for row in actual.tolist() if groups.of[row] == bucket]
             expected = _one_by_one(values, groups.of == bucket, highs, lows)
             assert sorted(_ends_of(values, mine, highs, lows)) == sorted(expected)
 
@@ -67,7 +68,7 @@ def _ends_of(
     values: dict[Column, list[Any]], rows: list[int], highs: References, lows: References
 ) -> list[tuple[bool, Any, Any]]:
     """The same of the rows that were found, each as if it were alone."""
-    found = set()
+    result = set()
     for side, high in ((highs, True), (lows, False)):
         best = _one_by_one(
             values,
@@ -75,8 +76,8 @@ def _ends_of(
             side if high else References({}),
             References({}) if high else side,
         )
-        found |= {each for each in best if side.columns}
-    return list(found)
+        result |= {each for each in best if side.columns}
+    return list(result)
 
 
 def test_without_ends_the_first_row_stands_for_all() -> None:
@@ -84,5 +85,5 @@ def test_without_ends_the_first_row_stands_for_all() -> None:
     groups = group_rows([np.array([1, 0, 1, 0])], [2], 4)
     nothing = References({})
     arrays = {column: pa.array([1, 2, 3, 4], pa.int32())}
-    found = find_frontier(arrays, np.arange(4), groups, Ends(nothing, nothing), ZONE)
-    assert sorted(found.tolist()) == [0, 1]
+    result = find_frontier(arrays, np.arange(4), groups, Ends(nothing, nothing), ZONE)
+    assert sorted(result.tolist()) == [0, 1]

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from headgate.predicate import Column, Compare
+from headgate.predicate import Column, Compare, Operator
 from headgate.predicate.comparison import OPERATOR_TESTS, compare_values
 from headgate.schema import BIGINT, DOUBLE, INT, STRING, DecimalType, Timestamp, Type
 from headgate.stateful.runtime import join
@@ -23,7 +23,7 @@ VALUES: dict[Type, list[Any]] = {
     DOUBLE: [None, float("nan"), float("-inf"), -0.0, 0.0, 1.5, 3.0, float(2**53)],
     STRING: [None, "", "a", "b", "é", "\U0001f600"],
 }
-OPERATORS = ("<", "<=", "=", ">=", ">", "<>")
+OPERATORS: tuple[Operator, ...] = ("<", "<=", "=", ">=", ">", "<>")
 
 
 def test_combinations_are_those_of_the_product() -> None:
@@ -56,13 +56,13 @@ def test_combinations_are_those_of_the_product() -> None:
         lines = _lines(ties, values)
         rows = {source: np.arange(size) for source, size in sizes.items()}
         first = numbers.randrange(sources)
-        found = [
+        actual = [
             tuple(int(combined[source][at]) for source in range(sources))
             for combined in join_rows(first, rows, ties, lines)
             for at in range(len(combined[first]))
         ]
-        assert len(found) == len(set(found))
-        assert set(found) == expected
+        assert len(actual) == len(set(actual))
+        assert set(actual) == expected
         every = list(product(*(range(sizes[s]) for s in range(sources))))
         if every:
             combined = {s: np.array([rows[s] for rows in every]) for s in range(sources)}
@@ -82,7 +82,7 @@ def test_too_many_at_once_are_taken_in_halves(monkeypatch: pytest.MonkeyPatch) -
 
 
 def _lines(ties: list[Tie], values: dict[Column, list[Any]]) -> ComparedColumns:
-    compares = [Compare(t.column, t.operator, t.other_column) for t in ties]  # type: ignore[arg-type]
+    compares = [Compare(t.column, t.operator, t.other_column) for t in ties]
     arrays = {column: pa.array(v, column.type.arrow) for column, v in values.items()}
     return ComparedColumns(compares, arrays, Timestamp())
 
@@ -92,7 +92,7 @@ def _holds(tie: Tie, values: dict[Column, list[Any]], rows: tuple[int, ...]) -> 
     right = values[tie.other_column][rows[tie.other]]
     if left is None or right is None:
         return False
-    return OPERATOR_TESTS[tie.operator](compare_values(left, right, Timestamp()), 0)  # type: ignore[index]
+    return OPERATOR_TESTS[tie.operator](compare_values(left, right, Timestamp()), 0)
 
 
 def test_a_decimal_meets_a_double_exactly() -> None:
@@ -105,5 +105,5 @@ def test_a_decimal_meets_a_double_exactly() -> None:
     }
     ties = [Tie(0, price, "=", 1, double)]
     lines = ComparedColumns([Compare(price, "=", double)], arrays, Timestamp())
-    (found,) = join_rows(0, {0: np.arange(2), 1: np.arange(2)}, ties, lines)
-    assert (found[0].tolist(), found[1].tolist()) == ([1], [1])  # 0.1 is no decimal
+    (result,) = join_rows(0, {0: np.arange(2), 1: np.arange(2)}, ties, lines)
+    assert (result[0].tolist(), result[1].tolist()) == ([1], [1])  # 0.1 is no decimal

@@ -24,7 +24,7 @@ from tests.stateful.runtime.client import Client
 from tests.stateful.runtime.events import Batch, Event, batches, events_of, in_some_form
 from tests.stateful.runtime.oracles import (
     Duck,
-    Found,
+    RelationalAnswer,
     Rows,
     agree,
     defined,
@@ -32,7 +32,7 @@ from tests.stateful.runtime.oracles import (
 )
 from tests.stateful.sql import bound
 
-Judge = Callable[[Rows], Found]
+Judge = Callable[[Rows], RelationalAnswer]
 
 TYPED = """
 SET TIME ZONE 'America/New_York';
@@ -91,7 +91,7 @@ class Trial:
     def new_run(self) -> RunningQuery:
         return RunningQuery(self.query, **self.options)
 
-    def begin(self, expected: Found) -> None:
+    def begin(self, expected: RelationalAnswer) -> None:
         for client in self.clients:
             client.has = dict(expected)
 
@@ -108,19 +108,19 @@ class Trial:
             assert self.run.state() == before
             raise
         assert given.schema == self.run.output
-        self.clients[0].told(given)
+        self.clients[0].receive(given)
 
     def taken(self, batch: Batch) -> None:
         """The same rows as reductions, all streams at once, in any order."""
         streams = self.numbers.sample(list(batch), len(batch))
         reduced = {stream: self.reduced(stream, batch[stream]) for stream in streams}
-        self.clients[1].told(self.fed.take(reduced))
+        self.clients[1].receive(self.fed.take(reduced))
         for number, run in enumerate(self.shards):
             parts = {
                 stream: [each[number] for each in self.split(stream, of) if number in each]
                 for stream, of in reduced.items()
             }
-            self.clients[2].told(run.take(parts))
+            self.clients[2].receive(run.take(parts))
 
     def split(self, stream: str, reduced: list[bytes]) -> list[dict[int, bytes]]:
         return [self.reduction.shard(stream, each, SHARDS) for each in reduced]
@@ -135,7 +135,7 @@ class Trial:
         parts = [self.reduction.reduce(stream, half) for half in halves]
         return [self.reduction.merge(stream, parts)] if self.numbers.random() < 0.5 else parts
 
-    def check(self, expected: Found, *, rounded: bool) -> None:
+    def check(self, expected: RelationalAnswer, *, rounded: bool) -> None:
         """What was given by pushes, and the whole answer; and that all is within the bound."""
         whole, has = self.clients[0].read(self.run.result()), self.clients[0].has
         assert agree(self.query, whole, expected, rounded=rounded), (whole, expected)

@@ -57,7 +57,7 @@ def test_an_aggregate_of_nothing_has_a_row() -> None:
     assert run.push("s", []).num_rows == 0
 
 
-def test_a_maximum_is_told_when_it_changes() -> None:
+def test_a_maximum_is_reported_when_it_changes() -> None:
     run = hg.continuous(STREAMS + "SELECT MAX(b) AS most FROM s")
     assert run.push("s", rows("b", 3)).to_pylist() == [{"most": 3}]
     assert run.push("s", rows("b", 2)).num_rows == 0
@@ -139,14 +139,14 @@ def test_shards_never_meet() -> None:
     query = read_query(JOIN, Schema())
     reduction = StreamReducer(query)
     runs = {shard: hg.continuous(query) for shard in range(3)}
-    found: list[Any] = []
+    collected: list[Any] = []
     for stream, name in (("s", "a"), ("t", "d")):
         reduced = reduction.reduce(
             stream, batch_from_rows(rows(name, *range(10)), query.schema.stream(stream))
         )
         for shard, part in reduction.shard(stream, reduced, 3).items():
-            found += runs[shard].take({stream: [part]}).column("a").to_pylist()
-    assert sorted(found) == list(range(10))
+            collected += runs[shard].take({stream: [part]}).column("a").to_pylist()
+    assert sorted(collected) == list(range(10))
     assert all(run.stored.values for run in runs.values())
 
 
@@ -267,12 +267,12 @@ def test_occurrences_that_are_left_out(select: str) -> None:
         row = {name: numbers.choice((1, 2, None)) for name in names}
         streams[stream].append(row)
         run.push(stream, [row])
-        found = {tuple(row.values()) for row in run.result().to_pylist()}
+        actual = {tuple(row.values()) for row in run.result().to_pylist()}
         expected = compute_answer(query, streams)
         if query.kind == "aggregate":
-            assert found == {(*key, *values) for key, values in expected.items()}  # type: ignore[misc]
+            assert actual == {(*key, *values) for key, values in expected.items()}  # type: ignore[misc]
         else:
-            assert found == set(expected)
+            assert actual == set(expected)
 
 
 def test_a_query_of_a_set_and_a_set_by_mistake() -> None:

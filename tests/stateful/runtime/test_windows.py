@@ -13,7 +13,7 @@ import pytest
 from headgate.errors import Overflow, Unbounded, UsageError
 from headgate.predicate import Row, evaluate
 from headgate.queries import Query
-from headgate.stateful.analysis.cases.case import list_output_columns
+from headgate.stateful.analysis.case import list_output_columns
 from headgate.stateful.analysis.relational_answer import combine_rows
 from headgate.stateful.runtime.launch import continuous
 from tests.scale import at_least, case_count, seed
@@ -21,7 +21,7 @@ from tests.stateful.random_queries import FAMILIES
 from tests.stateful.random_sql import Statement, statements, statements_of_cores
 from tests.stateful.runtime.client import Client
 from tests.stateful.runtime.events import Event, batches, events_of, in_some_form
-from tests.stateful.runtime.oracles import Found, Key, Rows, agree, defined
+from tests.stateful.runtime.oracles import Key, RelationalAnswer, Rows, agree, defined
 from tests.stateful.sql import PAPER, bound
 
 CHOSEN = (
@@ -43,16 +43,18 @@ CHOSEN = (
 def came_with(query: Query, rows: Rows, new: Row) -> Counter[Key]:
     """The combinations of rows that count now, and of which one is new."""
     columns = list_output_columns(query)
-    found: Counter[Key] = Counter()
+    result: Counter[Key] = Counter()
     for choice in product(*(rows.seen_by(source) for source in query.sources)):
         row = combine_rows(query, choice)
         if any(each is new for each in choice) and evaluate(query.where, row) is True:
             values = [(column, row.get(column.key)) for column in columns]
-            found[tuple(None if v is None else c.type.ordinal(v) for c, v in values)] += 1
-    return found
+            result[tuple(None if v is None else c.type.ordinal(v) for c, v in values)] += 1
+    return result
 
 
-def told(query: Query, came: Counter[Key], before: Found, after: Found) -> Found:
+def expect_batch(
+    query: Query, came: Counter[Key], before: RelationalAnswer, after: RelationalAnswer
+) -> RelationalAnswer:
     """What a batch tells, by what it brought and the answers around it."""
     if query.kind == "aggregate":
         return {key: value for key, value in after.items() if before.get(key) != value}
@@ -81,7 +83,7 @@ def windows_are_right(
             except Overflow:
                 return
             after = defined(query, rows)
-            expected = told(query, came, before, after)
+            expected = expect_batch(query, came, before, after)
             assert agree(query, client.read(given), expected, rounded=False), (given, expected)
             assert agree(query, client.read(going.result()), after, rounded=False)
             assert going.memory_limit is not None
@@ -102,13 +104,13 @@ def test_chosen_windows(select: str) -> None:
 def test_random_windows(of_cores: bool) -> None:
     numbers = random.Random(seed(2))
     family: Any = FAMILIES["windows"]
-    found = (
+    result = (
         statements_of_cores(family, seed(3), case_count(60))
         if of_cores
         else statements(seed(4), case_count(200))
     )
     tried = 0
-    for statement in found:
+    for statement in result:
         if any(source.rows is not None for source in statement.query.sources):
             try:
                 continuous(statement.query)

@@ -27,7 +27,7 @@ from headgate.matching.encoding.code_book import Regions
 from headgate.predicate import Box, Column
 from headgate.schema import Double
 from headgate.schema.types import NAN_RANK
-from headgate.snapshot.arrays.cuts import NUMBERS, pool_of
+from headgate.snapshot.arrays.operands import NUMBERS, pool_of
 
 ROWS_PER_CHUNK = 8_192  # so that their cells stay in the cache
 BUCKETS_PER_CUT = 8
@@ -51,8 +51,7 @@ class CellGrid:
         The array of cells is the same every time, with room for `ROWS_PER_CHUNK` rows.
         """
         count = len(batch.events)
-        # (dimensions, rows): a dimension's cells lie together, as encoders write and kernels read
-        # them.
+        # (dimensions, rows): encoders write and kernels read the cells of one dimension at a time.
         cells = np.empty((len(self._encoders), ROWS_PER_CHUNK), np.int32)
         for start in range(0, count, ROWS_PER_CHUNK):
             size = min(ROWS_PER_CHUNK, count - start)
@@ -88,8 +87,7 @@ class Buckets:
     @staticmethod
     def of(cuts: Numbers, filler: float, bucket: npt.NDArray[np.int64], count: int) -> Buckets:
         """Sort cuts into `count` buckets, given the bucket of each cut."""
-        # `first[b]` is the number of cuts in the buckets before b; the fullest bucket sets the
-        # number of halvings.
+        # `first[b]` is the number of cuts before bucket b; the fullest sets the number of halvings.
         first = np.searchsorted(bucket, np.arange(count + 1)).astype(np.int32)
         fullest = int(np.diff(first).max())
         padded = np.concatenate((np.array([filler], cuts.dtype), cuts))
@@ -97,8 +95,8 @@ class Buckets:
 
 
 def _count_buckets(cuts: Numbers) -> int:
-    wanted = 1 << (BUCKETS_PER_CUT * len(cuts)).bit_length()
-    return min(MAX_BUCKETS, max(MIN_BUCKETS, wanted))
+    count = 1 << (BUCKETS_PER_CUT * len(cuts)).bit_length()
+    return min(MAX_BUCKETS, max(MIN_BUCKETS, count))
 
 
 class IntegerEncoder:
@@ -109,14 +107,12 @@ class IntegerEncoder:
         ordinals = np.array(cuts or [0], np.int64)
         count = _count_buckets(ordinals)
         self._least, self._most = int(ordinals[0]), int(ordinals[-1])
-        # Buckets are 2^shift wide, so that those from the least cut to the greatest fit into
-        # `count`.
+        # Buckets are 2^shift wide, so that `count` of them reach from the least cut to the last.
         width = (self._most - self._least).bit_length() - (count.bit_length() - 1)
         self._shift = max(0, width)
         bucket = bucket_integers(ordinals, self._least, self._most, self._shift)
         lowest = float(np.iinfo(np.int64).min)
-        # Two buckets more: one for values below all cuts, one because the ends may fall into an
-        # extra one.
+        # Two more: one for values below all cuts, and one to spare.
         self._buckets = Buckets.of(ordinals, lowest, bucket, count + 2)
         self._is_uncut = not cuts
 

@@ -67,7 +67,7 @@ class IndexFilter:
         """Return for each row of a batch whether the only query matches it."""
         # The number of matches by event, those that could not be read included.
         counts = np.diff(self.index.match(batch).offsets)
-        first = _first(batch)
+        first = _get_first_event(batch)
         return np.asarray(counts[batch.events - first] > 0)
 
 
@@ -120,7 +120,7 @@ class Evaluator:
         names = {column.name for column in collect_columns(predicate)}
         columns = tuple(name for name in stream.names if name in names)
         # What is no small union of boxes is evaluated as a single query by an ordinary index.
-        boxes = None if method == "index" else _boxes(predicate)
+        boxes = None if method == "index" else _to_boxes(predicate)
         if boxes is None:
             query = Query("predicate", (Source(stream, stream.name),), predicate)
             index = get_index_class("auto").build(stream, [query])
@@ -147,11 +147,11 @@ class Evaluator:
             return true
         # Events that could not be read have no row in the batch; in the answer they are False.
         every = np.zeros(len(true) + len(batch.dead), np.bool_)
-        every[batch.events - _first(batch)] = true
+        every[batch.events - _get_first_event(batch)] = true
         return every
 
 
-def _first(batch: EventBatch) -> int:
+def _get_first_event(batch: EventBatch) -> int:
     """Return the number of the first event of a batch."""
     numbers: list[int] = batch.events[:1].tolist()
     return min([*numbers, *(letter.event for letter in batch.dead)], default=0)
@@ -168,7 +168,7 @@ def _check(method: str, short_circuit: bool, dimensions: int | None, levels: int
         raise UsageError("`dimensions` and `levels` are counted from 0")
 
 
-def _boxes(predicate: Predicate) -> list[Box] | None:
+def _to_boxes(predicate: Predicate) -> list[Box] | None:
     """Return the boxes whose union the predicate is; None if it is none, or one of too many."""
     # An OR of boxes needs no normal form, which is much slower for thousands of them.
     plain = read_plain_boxes(predicate)

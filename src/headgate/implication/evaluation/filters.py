@@ -90,8 +90,7 @@ class TreeFilter:
         self, boxes: Boxes, short_circuit: bool, dimensions: int | None, levels: int | None
     ) -> None:
         k = boxes.low.shape[1] if dimensions is None else dimensions
-        # Dimensions come sorted by selectivity, so the first k are the most selective (section
-        # 4.2).
+        # Dimensions come sorted: the first k are the most selective ones (section 4.2).
         in_tree = (np.ascontiguousarray(boxes.low[:, :k]), np.ascontiguousarray(boxes.high[:, :k]))
         self._others = (
             np.ascontiguousarray(boxes.low[:, k:]),

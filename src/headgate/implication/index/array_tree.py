@@ -98,8 +98,8 @@ class ArrayTree:
             self.deactivate(box)
 
     def _make_room(self) -> None:
-        room = max(MIN_TAIL, self._packed // 8)
-        wide = np.empty((room, self._nodes.shape[1]), np.int32)
+        added_rows = max(MIN_TAIL, self._packed // 8)
+        wide = np.empty((added_rows, self._nodes.shape[1]), np.int32)
         self._nodes = np.concatenate((self._nodes, wide))
-        self._row_of = np.concatenate((self._row_of, np.empty(room, np.int32)))
+        self._row_of = np.concatenate((self._row_of, np.empty(added_rows, np.int32)))
         self._hits = np.empty(len(self._row_of), np.int64)

@@ -1,4 +1,14 @@
-"""Classes as arrays: their hulls, where they have their bits, and corners of them."""
+"""Classes as arrays: their hulls, where they have their bits, and which products contain which.
+
+A product does not contain another if in some column it begins later, or ends earlier, or has a side
+where the other has none. Sorted by where they begin in a column, the products that begin later are
+a prefix; its bitmap is kept at every so many of them, and the others are set one by one. Which
+products have a side in a range of columns is read off a tree of ORs. So 100,000 products take
+100,000²/64 words for each side of a product, in all, whatever the products are.
+
+These bitmaps see the lowest and the highest cell of a side. Where sides of a column have gaps and
+it has few cells, there is one bitmap for each cell instead; where it has many, pairs are compared.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +21,142 @@ import numpy.typing as npt
 from headgate.implication.order.classes import QueryClass, QueryClasses
 from headgate.implication.order.closure import MAX_EXAMPLE_ROWS, ClosedHull, Closure
 from headgate.implication.order.hull import ALL_ROWS, Hull
+from headgate.implication.order.kernels.supersets import (
+    find_sides_without,
+    set_bits,
+    set_bits_by_cell,
+    set_bits_in_rows,
+)
 from headgate.implication.order.products import Numbers, Products, build_products
-from headgate.implication.order.supersets import SupersetTable, Words, build_superset_table
 from headgate.predicate import Column
 
-MAX_DIGITS = 7
-SLACK = 1e-9  # volumes are sums of rounded numbers
+MIN_PREFIX_STEP = 512  # products between two of the prefixes that are kept as bitmaps
+MAX_BITMAP_BYTES = 1 << 28  # of all sides, before steps become longer
+MAX_CELL_BITMAPS = 64  # of a column
+MAX_DIGITS = 7  # binary digits of a column's number by which free columns are told apart
+VOLUME_SLACK = 1e-9  # volumes are sums of rounded numbers
+
+Words = npt.NDArray[np.uint64]
+Flags = npt.NDArray[np.bool_]
+
+
+class SupersetTable(NamedTuple):
+    """What a kernel needs to find the products that contain a hull.
+
+    Hull j is a product with bit j if j < `size`. Products that begin later than side s does are the
+    bits in row `row[0, s]` of `kept`, none if that is -1, and those in `order` from `start[0, s]`
+    up to before `stop[0, s]`. `row[1]`, … are about products that end earlier. If `cells[c]` is not
+    -1, then the products that have a side in column c without cell x are row `cells[c] + x` of
+    `kept`. `trees[0]` is about all sides, `trees[f]` about sides without the cell `free[f, c]`.
+    Products with the bits `gaps` have a side of several ranges that no cell bitmap describes.
+    """
+
+    size: int
+    hulls: Products
+    row: Numbers
+    start: Numbers
+    stop: Numbers
+    order: Numbers
+    cells: Numbers
+    kept: Words
+    trees: Words
+    free: Numbers
+    gaps: Words
+
+
+def build_superset_table(hulls: Products, size: int, free: Numbers) -> SupersetTable:
+    """Build the table; the first `size` hulls are products that may contain the others."""
+    words = (size + 63) // 64
+    owner = hulls.owner
+    has_bit = owner < size
+    step = MIN_PREFIX_STEP
+    # Two bitmaps of `words` words for every `step` sides: longer steps until they fit.
+    while 16 * words * (has_bit.sum() // step + hulls.columns) > MAX_BITMAP_BYTES and step < size:
+        step *= 2
+    low, high = hulls.low, hulls.high
+    # Columns with few cells, and gaps in a side, have a bitmap for each cell.
+    has_gaps = has_bit & (hulls.last - hulls.first > 1)
+    by_cell = hulls.top <= MAX_CELL_BITMAPS
+    by_cell &= np.bincount(hulls.column[has_gaps], minlength=hulls.columns) > 0
+    # (2, sides): by end and side, the bitmap row and the rest of the order behind it.
+    row, start, stop = (np.zeros((2, len(owner)), np.int64) for _ in range(3))
+    row -= 1
+    orders: list[Numbers] = []
+    rows = places = 0
+    by_column = _group_by_column(hulls)
+    # All others: for both ends of each column, products in the order of that end. `before` counts
+    # for each side the products that rule themselves out.
+    for end, cell in enumerate((-low, high)):
+        for column, sides in enumerate(by_column):
+            if by_cell[column]:
+                continue
+            entries = sides[has_bit[sides]]
+            entries = entries[np.argsort(cell[entries], kind="stable")]
+            before = np.searchsorted(cell[entries], cell[sides])
+            row[end, sides] = np.where(before < step, -1, rows + before // step)
+            start[end, sides] = places + before // step * step
+            stop[end, sides] = places + before
+            orders.append(owner[entries])
+            rows += len(entries) // step + 1
+            places += len(entries)
+    cells = np.full(hulls.columns, -1, np.int64)
+    kept = np.zeros((rows + int(hulls.top[by_cell].sum()), words), np.uint64)
+    _fill_prefixes(kept, orders, step)
+    for column in np.flatnonzero(by_cell).tolist():
+        cells[column] = rows
+        sides = by_column[column]
+        set_bits_by_cell(kept, rows, hulls, sides[has_bit[sides]], owner, hulls.top[column])
+        rows += hulls.top[column]
+    gaps = np.zeros(words, np.uint64)
+    set_bits(gaps, owner[has_gaps & ~by_cell[hulls.column]])
+    return SupersetTable(
+        size,
+        hulls,
+        row,
+        start,
+        stop,
+        np.concatenate([np.zeros(0, np.int64), *orders]),
+        cells,
+        kept,
+        _build_trees(hulls, owner, has_bit, free, words),
+        free,
+        gaps,
+    )
+
+
+def _group_by_column(hulls: Products) -> list[Numbers]:
+    """Return the sides of each column."""
+    if not hulls.columns:
+        return []
+    # Sides sorted by column, split where the column changes.
+    order = np.argsort(hulls.column, kind="stable")
+    return np.split(order, np.searchsorted(hulls.column[order], np.arange(1, hulls.columns)))
+
+
+def _fill_prefixes(kept: Words, orders: list[Numbers], step: int) -> None:
+    """Write the bitmaps of the first 0, `step`, 2 · `step`, … of each order."""
+    at = 0
+    for order in orders:
+        for start in range(0, len(order) + 1, step):
+            # Each bitmap is the one before it and the next `step` products.
+            if start:
+                kept[at] = kept[at - 1]
+                set_bits(kept[at], order[start - step : start])
+            at += 1
+
+
+def _build_trees(
+    hulls: Products, owner: Numbers, has_bit: Flags, free: Numbers, words: int
+) -> Words:
+    """Build a tree of ORs over columns for each row of `free`: leaves first, then their parents."""
+    trees = np.zeros((len(free), 2 * hulls.columns, words), np.uint64)
+    for tree, cells in zip(trees, free, strict=True):
+        chosen = np.flatnonzero(has_bit & find_sides_without(hulls, cells))
+        set_bits_in_rows(tree, hulls.columns + hulls.column[chosen], owner[chosen])
+        # Node n is the OR of 2n and 2n + 1; leaves begin at `columns`.
+        for node in range(hulls.columns - 1, 0, -1):
+            np.bitwise_or(tree[2 * node], tree[2 * node + 1], out=tree[node])
+    return trees
 
 
 class ClassArrays(NamedTuple):
@@ -42,12 +182,13 @@ class ClassArrays(NamedTuple):
 
 def build_arrays(grouped: QueryClasses, closure: Closure) -> ClassArrays:
     """Return the arrays of classes, and what the conditions in them say of each other."""
-    parts = [part for one in grouped.classes for part in one.parts]
-    owner = np.repeat(np.arange(len(grouped.classes)), [len(one.parts) for one in grouped.classes])
+    parts = [part for query_class in grouped.classes for part in query_class.parts]
+    sizes = [len(query_class.parts) for query_class in grouped.classes]
+    owner = np.repeat(np.arange(len(sizes)), sizes)
     own = np.arange(1, len(parts) + 1)
     # Number all hulls: 0 is all rows, then the parts, then what `closure` adds to them.
     hulls = _Hulls([ALL_ROWS, *parts])
-    numbers = [_numbers(closure.close(part), at, hulls) for at, part in enumerate(parts, 1)]
+    numbers = [_number_hulls(closure.close(part), at, hulls) for at, part in enumerate(parts, 1)]
     sure, possible, *seen = np.array(numbers, np.int64).reshape(-1, 2 + MAX_EXAMPLE_ROWS).T
     every = build_products(hulls.all, grouped.attributes)
     volumes = every.log_volume[np.where(sure < 0, own, sure)]
@@ -57,7 +198,7 @@ def build_arrays(grouped: QueryClasses, closure: Closure) -> ClassArrays:
     place_of = np.empty_like(places)
     place_of[order] = places
     place = place_of[owner]
-    bits = _bits_of_parts(place, owner, tables)
+    bits = _assign_part_bits(place, owner, tables)
     words, all_words = tables[-1]
     size = 64 * all_words
     # Bits that no part has keep hull 0, all rows; `layout.real` masks them.
@@ -70,14 +211,14 @@ def build_arrays(grouped: QueryClasses, closure: Closure) -> ClassArrays:
     unions = (int((counts == 1).sum()) + 63) // 64
     layout = Layout(
         np.searchsorted(place[alive], every_class),
-        _outer(sure, bits, size)[alive],
+        _place_hulls(sure, bits, size)[alive],
         np.searchsorted(place[by_place], every_class),
         bits[by_place],
-        _as_bits(bits, all_words),
+        _pack_bits(bits, all_words),
         np.concatenate([np.arange(first, words) for first, _ in tables[:-1]]),
         words,
         unions,
-        _begin(volumes, place, places[: int((counts == 1).sum())], 64 * words),
+        _find_first_words(volumes, place, places[: int((counts == 1).sum())], 64 * words),
     )
     # Where a closure changed a hull, the order by volume is not relied on.
     layout.begin[place[(sure != own) | (sure != possible)]] = 0
@@ -91,18 +232,20 @@ def build_arrays(grouped: QueryClasses, closure: Closure) -> ClassArrays:
         corners = np.stack((first, first + len(alive)), axis=1)
         corners[np.isin(place[alive], place[(seen[0] < 0) & (sure >= 0)])] = -1
         base = base.concat(rows.corners(0)).concat(rows.corners(1))
-    table = build_superset_table(base, size, _free(every, hulls, closure.tied, unions < words))
+    table = build_superset_table(
+        base, size, _choose_free_cells(every, hulls, closure.tied, unions < words)
+    )
     # Classes by bit, and which of them have conditions.
     tied = np.zeros(64 * words, np.bool_)
     tied[place[[any(c in grouped.conditions for c in part.sides) for part in parts]]] = True
     classes: list[QueryClass | None] = [None] * (64 * words)
-    for one, at in zip(grouped.classes, place_of.tolist(), strict=True):
-        classes[at] = one
+    for query_class, at in zip(grouped.classes, place_of.tolist(), strict=True):
+        classes[at] = query_class
     return ClassArrays(
         classes,
         table,
         layout,
-        layout._replace(outer=_outer(possible, bits, size)[alive]),
+        layout._replace(outer=_place_hulls(possible, bits, size)[alive]),
         corners,
         size + np.maximum(np.stack(seen), 0)[:, alive],
         np.where(table.free[1] == table.free[2], table.free[1], -1),
@@ -113,7 +256,7 @@ def build_arrays(grouped: QueryClasses, closure: Closure) -> ClassArrays:
 
 
 class _Hulls:
-    """All hulls that are needed, each once."""
+    """All hulls that are needed, by number."""
 
     def __init__(self, hulls: Sequence[Hull]) -> None:
         self.all = list(hulls)
@@ -123,55 +266,57 @@ class _Hulls:
         return len(self.all) - 1
 
 
-def _numbers(closed: ClosedHull | None, own: int, hulls: _Hulls) -> list[int]:
+def _number_hulls(closed: ClosedHull | None, own: int, hulls: _Hulls) -> list[int]:
     """Return the numbers of its hulls; -1 for those that are not there."""
     if closed is None:
         return [-1] * (2 + MAX_EXAMPLE_ROWS)
     part = hulls.all[own]
     sure = own if closed.sure.sides == part.sides else hulls.add(closed.sure)
     possible = sure if closed.possible.sides == closed.sure.sides else hulls.add(closed.possible)
-    seen = [own if one is part else hulls.add(one) for one in closed.seen] or [-1]
+    seen = [own if hull is part else hulls.add(hull) for hull in closed.seen] or [-1]
     return [sure, possible, *(seen + seen[-1:] * MAX_EXAMPLE_ROWS)[:MAX_EXAMPLE_ROWS]]
 
 
-def _outer(numbers: Numbers, bits: Numbers, size: int) -> Numbers:
+def _place_hulls(numbers: Numbers, bits: Numbers, size: int) -> Numbers:
     """Return the places of hulls: at the bit of the part that it equals, else after all bits."""
     is_part = numbers == np.arange(1, len(numbers) + 1)
     return np.where(is_part, bits, size + numbers)
 
 
-def _bits_of_parts(place: Numbers, owner: Numbers, tables: list[tuple[int, int]]) -> Numbers:
+def _assign_part_bits(place: Numbers, owner: Numbers, tables: list[tuple[int, int]]) -> Numbers:
     """Return the bit of each part: the k-th part of a class has its bit in table k."""
     first = np.searchsorted(owner, owner)
     shifts = np.array([64 * (begin - first) for first, begin in tables[:-1]], np.int64)
     return place + shifts[np.arange(len(owner)) - first] if len(owner) else place
 
 
-def _as_bits(places: Numbers, words: int) -> Words:
+def _pack_bits(places: Numbers, words: int) -> Words:
     flags = np.zeros(64 * words, np.bool_)
     flags[places] = True
     return np.packbits(flags, bitorder="little").view(np.uint64)
 
 
-def _begin(
+def _find_first_words(
     volumes: npt.NDArray[np.float64], place: Numbers, product_places: Numbers, count: int
 ) -> Numbers:
     """Return the first word in which a product can contain the class: one that is not smaller."""
     largest = np.full(count, -np.inf)
     np.maximum.at(largest, place, volumes)
-    return np.searchsorted(largest[product_places], largest - SLACK) >> 6
+    return np.searchsorted(largest[product_places], largest - VOLUME_SLACK) >> 6
 
 
-def _free(every: Products, hulls: _Hulls, tied: Iterable[Column], with_unions: bool) -> Numbers:
-    """For columns without a side: none, then the lowest cell, then the highest, then either.
+def _choose_free_cells(
+    every: Products, hulls: _Hulls, tied: Iterable[Column], with_unions: bool
+) -> Numbers:
+    """Return cells for columns without a side: none, the lowest, the highest, then either.
 
     Of any two columns the one has its lowest cell and the other its highest in some row: columns
     are numbered, and each binary digit tells some apart. A column that a condition mentions, or
     that stands for one, has the lowest cell always.
     """
     place: dict[Column, int] = {}
-    for one in hulls.all:
-        for column in one.sides:
+    for hull in hulls.all:
+        for column in hull.sides:
             place.setdefault(column, len(place))
     lowest, highest = every.bottom, every.top - 1
     for column in tied:

@@ -53,7 +53,7 @@ def group_into_classes(monotone: Sequence[Predicate], stream: Stream) -> QueryCl
         replaced = replace_conditions(condition, conditions)
         _declare(replaced, attributes, conditions, stream)
         try:
-            parts = _parts(replaced, attributes)
+            parts = _list_parts(replaced, attributes)
         except ExpansionTooLarge:
             too_large.append(place)
             continue
@@ -84,7 +84,7 @@ def _declare(
             attributes[column] = Attribute(column.name, column.type, nullable=nullable)
 
 
-def _parts(replaced: Predicate, attributes: dict[Column, Attribute]) -> list[Hull]:
+def _list_parts(replaced: Predicate, attributes: dict[Column, Attribute]) -> list[Hull]:
     """Return the products whose union is the predicate."""
     outline = compute_hull(replaced, attributes)
     if outline is None or outline.is_exact:

@@ -98,18 +98,18 @@ class Closure:
         targets: dict[Column, dict[Side, Predicate]] = {
             column: {} for column in (*self._mentioned_by, *classes.conditions)
         }
-        for one in classes.classes if classes.conditions else ():
-            for part in one.parts:
+        for query_class in classes.classes if classes.conditions else ():
+            for part in query_class.parts:
                 for column, side in part.sides.items():
                     if column in targets and side not in targets[column]:
-                        targets[column][side] = self._predicate(column, side)
+                        targets[column][side] = self._to_predicate(column, side)
         self._targets = targets
         # Columns of unions: only these are compared with example rows.
         self._in_unions = {
             column
-            for one in classes.classes
-            if len(one.parts) > 1
-            for p in one.parts
+            for query_class in classes.classes
+            if len(query_class.parts) > 1
+            for p in query_class.parts
             for column in p.sides
         }
         self._grouped: dict[Group, list[Group]] = {}
@@ -125,7 +125,7 @@ class Closure:
         relevant = frozenset(item for item in part.sides.items() if item[0] in self._targets)
         groups = self._grouped.get(relevant)
         if groups is None:
-            groups = self._grouped[relevant] = self._groups(part) if self._conditions else []
+            groups = self._grouped[relevant] = self._find_groups(part) if self._conditions else []
         if not groups:
             return ClosedHull(part, part, (part,))
         # The part's own sides, narrowed by what each of its groups implies.
@@ -145,13 +145,12 @@ class Closure:
             seen = seen if known.seen else []
             for number, sides in enumerate(seen):
                 sides.update(known.seen[min(number, len(known.seen) - 1)])
-        # Groups have fewer examples than there is room for: the last is repeated, and equal ones
-        # go.
+        # Where groups have fewer examples, the last was repeated: equal ones go.
         distinct = [sides for at, sides in enumerate(seen) if sides not in seen[:at]]
         seen_hulls = tuple(part if sides == part.sides else Hull(sides) for sides in distinct)
         return ClosedHull(Hull(sure), Hull(possible), seen_hulls)
 
-    def _groups(self, part: Hull) -> list[Group]:
+    def _find_groups(self, part: Hull) -> list[Group]:
         """Return the groups of sides that conditions connect, those of the part or others."""
         sides = part.sides
         own = [column for column in sides if column in self._conditions]
@@ -190,32 +189,32 @@ class Closure:
         self._work -= GROUP_COST
         if self._work < 0:
             return _GroupFacts()
-        given = dict(group)
-        held = conjunction(self._predicate(column, side) for column, side in group)
-        held = conjunction((held, *_prefixes(group)))
-        plain = [column for column in given if column not in self._conditions]
+        in_group = dict(group)
+        predicate = conjunction(self._to_predicate(column, side) for column, side in group)
+        predicate = conjunction((predicate, *_list_prefixes(group)))
+        plain = [column for column in in_group if column not in self._conditions]
         # Rows of the group: guessed examples, or what the search finds.
-        facts = _GroupFacts(rows=list(self._examples(held, given, plain)))
+        facts = _GroupFacts(rows=list(self._find_examples(predicate, in_group, plain)))
         if not facts.rows:
-            first = self._satisfiable(held)
+            first = self._find_row(predicate)
             facts.can_hold = first.answer is not Answer.NO
             if first.witness is not None:
                 facts.rows.append(dict(first.witness))
         # Decide every side that occurs in the set and has to do with this group.
-        is_tied = len(plain) < len(given)
+        is_tied = len(plain) < len(in_group)
         targets = dict.fromkeys(
             stands_for
             for column in plain
             for stands_for in self._mentioned_by[column]
-            if all(other in given for other in columns_of(self._conditions[stands_for]))
+            if all(other in in_group for other in columns_of(self._conditions[stands_for]))
         )
         for column in (*targets, *(plain if is_tied else ())):
             for side, condition in self._targets[column].items():
                 # A side that the group's own side lies in follows without a proof.
-                own = given.get(column)
+                own = in_group.get(column)
                 if own is not None and side.covers(own):
                     continue
-                answer = self._decide(held, condition, facts.rows)
+                answer = self._decide(predicate, condition, facts.rows)
                 if answer is Answer.NO:
                     continue
                 # A yes narrows both, an unknown only what is possible.
@@ -224,8 +223,8 @@ class Closure:
                     if not common.is_empty:
                         sides[column] = common
         if is_tied:
-            self._need_values(own_columns=plain, group=given, facts=facts)
-        facts.seen = [self._at(row) for row in _various(facts.rows, plain)]
+            self._need_values(own_columns=plain, group=in_group, facts=facts)
+        facts.seen = [self._locate_row(row) for row in _choose_various(facts.rows, plain)]
         return facts
 
     def _need_values(
@@ -240,7 +239,7 @@ class Closure:
                     facts.sure[column] = side
                     facts.possible.setdefault(column, side)
 
-    def _decide(self, held: Predicate, condition: Predicate, rows: list[Row]) -> Answer:
+    def _decide(self, predicate: Predicate, condition: Predicate, rows: list[Row]) -> Answer:
         for row in rows:
             self._work -= 1
             if evaluate(condition, row) is not True:
@@ -248,37 +247,38 @@ class Closure:
         if self._budget == 0 or self._work < 0:
             return Answer.UNKNOWN
         self._budget -= 1
-        # A row in which the group holds and the condition does not is a counterexample; it is kept
-        # to refute others.
-        counter = self._satisfiable(conjunction((held, Truth(condition, NOT_TRUE))))
+        # A row of the group in which the condition does not hold; it may refute others, too.
+        counter = self._find_row(conjunction((predicate, Truth(condition, NOT_TRUE))))
         if counter.witness is not None:
-            mentioned = {column.key: None for column in collect_columns(held)}
+            mentioned = {column.key: None for column in collect_columns(predicate)}
             rows.append({**mentioned, **counter.witness})
         return counter.answer.opposite
 
-    def _satisfiable(self, held: Predicate) -> Satisfiability:
-        declared = Constraints.of(self._stream, (held,))
-        return decide_satisfiability(held, declared.domains, declared.required)
+    def _find_row(self, predicate: Predicate) -> Satisfiability:
+        declared = Constraints.of(self._stream, (predicate,))
+        return decide_satisfiability(predicate, declared.domains, declared.required)
 
-    def _examples(
-        self, held: Predicate, given: dict[Column, Side], plain: list[Column]
+    def _find_examples(
+        self, predicate: Predicate, sides: dict[Column, Side], plain: list[Column]
     ) -> Iterator[Row]:
         """Yield a few rows for which a group holds, each verified."""
         # By column a few values; their combinations are tried in order.
-        choices = [list(islice(self._values(column, given), MAX_COLUMN_VALUES)) for column in plain]
+        choices = [
+            list(islice(self._list_values(column, sides), MAX_COLUMN_VALUES)) for column in plain
+        ]
         for values in islice(product(*choices), MAX_TRIED_ROWS):
             row = {column.key: value for column, value in zip(plain, values, strict=True)}
-            if evaluate(held, row) is True:
+            if evaluate(predicate, row) is True:
                 yield row
 
-    def _values(self, column: Column, given: dict[Column, Side]) -> Iterator[Value | None]:
+    def _list_values(self, column: Column, sides: dict[Column, Side]) -> Iterator[Value | None]:
         """Yield values of a side: NULL, the ends, and texts of all patterns that it must match."""
-        side = given[column]
+        side = sides[column]
         if side.null:
             yield None
         type_ = column.type
         patterns = [
-            self._conditions[x] for x in given if self._mentions(x, column) and 1 in given[x].values
+            self._conditions[x] for x in sides if self._mentions(x, column) and 1 in sides[x].values
         ]
         # Examples of all patterns in each order, with and without something around them.
         texts = [list_pattern_examples(p)[0] for p in patterns if isinstance(p, Matches)]
@@ -291,8 +291,8 @@ class Closure:
             (side.values.intervals or (None,))[:: max(1, len(side.values.intervals) - 1)]
         ):
             if interval is not None:
-                for ordinal in _ends(interval.low, interval.high, type_.minimum, type_.maximum):
-                    yield type_.value(ordinal)
+                for end in _list_ends(interval.low, interval.high, type_.minimum, type_.maximum):
+                    yield type_.value(end)
         if not side.values.is_empty:
             yield type_.value(pick_example(side.values, type_))
 
@@ -300,7 +300,7 @@ class Closure:
         condition = self._conditions.get(stands_for)
         return condition is not None and column in columns_of(condition)
 
-    def _at(self, row: Row) -> dict[Column, Side]:
+    def _locate_row(self, row: Row) -> dict[Column, Side]:
         """Return where a row lies: in columns, and in all that stand for conditions on these.
 
         Only unions are compared with that, so only their columns count.
@@ -310,14 +310,14 @@ class Closure:
         for column, stands_for_it in self._mentioned_by.items():
             if column.key in row:
                 if column in self._in_unions:
-                    point[column] = _point(column, row[column.key])
+                    point[column] = _to_point(column, row[column.key])
                 for stands_for in self._in_unions.intersection(stands_for_it):
                     condition = self._conditions[stands_for]
                     if all(other.key in row for other in columns_of(condition)):
-                        point[stands_for] = self._point_of(stands_for, row)
+                        point[stands_for] = self._locate_condition(stands_for, row)
         return point
 
-    def _point_of(self, stands_for: Column, row: Row) -> Side:
+    def _locate_condition(self, stands_for: Column, row: Row) -> Side:
         for value in (-1, 0, 1):
             points = ValueSet.points(stands_for.type, (value,))
             if (
@@ -327,7 +327,7 @@ class Closure:
                 return Side(points, False)
         return Side(NOTHING, True)
 
-    def _predicate(self, column: Column, side: Side) -> Predicate:
+    def _to_predicate(self, column: Column, side: Side) -> Predicate:
         """Return the side as a condition on columns of the stream."""
         condition = self._conditions.get(column)
         if condition is None:
@@ -340,7 +340,7 @@ class Closure:
         return disjunction(parts)
 
 
-def _various(rows: list[Row], plain: list[Column]) -> list[Row]:
+def _choose_various(rows: list[Row], plain: list[Column]) -> list[Row]:
     """Return a few rows: those with the least and the greatest value of each column."""
     if not rows:
         return []
@@ -356,7 +356,7 @@ def _various(rows: list[Row], plain: list[Column]) -> list[Row]:
     return list(distinct.values())[:MAX_EXAMPLE_ROWS]
 
 
-def _prefixes(group: Group) -> Iterator[Predicate]:
+def _list_prefixes(group: Group) -> Iterator[Predicate]:
     """Yield what ranges of texts begin with, as patterns: these compare with patterns."""
     for column, side in group:
         intervals = side.values.intervals
@@ -371,13 +371,13 @@ def _prefixes(group: Group) -> Iterator[Predicate]:
                 break
 
 
-def _point(column: Column, value: Value | None) -> Side:
+def _to_point(column: Column, value: Value | None) -> Side:
     if value is None:
         return Side(NOTHING, True)
     return Side(ValueSet.points(column.type, (column.type.ordinal(value),)), False)
 
 
-def _ends(
+def _list_ends(
     low: Ordinal | None, high: Ordinal | None, least: Ordinal, most: Ordinal | None
 ) -> Iterator[Ordinal]:
     """Yield the least and the greatest two of an interval, as far as they have a name."""

@@ -24,11 +24,11 @@ class Order:
 
     `same_as[q]` is the first query that holds for the same rows, q itself where no earlier one
     does. `implied_by[q]` are the largest of the queries that strictly imply q, ascending; only
-    firsts have any, or occur. `open[q]` are queries of which it is not known whether they imply q.
-    Queries that are never TRUE imply everything, and are left out. `is_complete` is False where a
-    budget ended the search, so that `implied_by` may lack some. Queries that are `skipped` were
-    not, or not fully, compared with others: they are too large, no row of them is known, or what
-    their conditions imply was past the budget.
+    firsts have any, or occur. `undecided[q]` are queries of which it is not known whether they
+    imply q. Queries that are never TRUE imply everything, and are left out. `is_complete` is
+    False where a budget ended the search, so that `implied_by` may lack some. Queries that are
+    `skipped` were not, or not fully, compared with others: they are too large, no row of them
+    is known, or what their conditions imply was past the budget.
     """
 
     same_as: list[int]
@@ -52,7 +52,7 @@ def order_by_definition(conditions: Sequence[Predicate], stream: Stream) -> Orde
     places = [at for at, condition in enumerate(conditions) if _can_hold(condition, stream)]
     # By pair (p, q): does p imply q?
     answers = {
-        (p, q): _implication(conditions[p], conditions[q], stream) for p in places for q in places
+        (p, q): _decide_pair(conditions[p], conditions[q], stream) for p in places for q in places
     }
     same_as = list(range(len(conditions)))
     for q in places:
@@ -75,13 +75,11 @@ def order_by_definition(conditions: Sequence[Predicate], stream: Stream) -> Orde
 
 def _can_hold(condition: Predicate, stream: Stream) -> bool:
     declared = Constraints.of(stream, (condition,))
-    return (
-        decide_satisfiability(condition, declared.domains, declared.required).answer
-        is not Answer.NO
-    )
+    answer = decide_satisfiability(condition, declared.domains, declared.required).answer
+    return answer is not Answer.NO
 
 
-def _implication(p: Predicate, q: Predicate, stream: Stream) -> Answer:
+def _decide_pair(p: Predicate, q: Predicate, stream: Stream) -> Answer:
     declared = Constraints.of(stream, (p, q))
     answer = decide_by_search(p, q, declared).answer
     return decide_implication(p, q, declared).answer if answer is Answer.UNKNOWN else answer

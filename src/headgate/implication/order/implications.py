@@ -1,7 +1,7 @@
 """Find which queries of one stream imply which, without looking at all pairs.
 
 Queries that hold for the same rows are one class, and a class is a union of products. A class lies
-inside another if each product of it lies in one of the other's, which bitmaps find (`supersets`),
+inside another if each product of it lies in one of the other's, which bitmaps find (`arrays`),
 or in several together (`kernels.cover`). What conditions say of each other is settled before
 (`closure`). What is reported is the transitive reduction (`kernels.parents`).
 """
@@ -123,13 +123,13 @@ def _decide_pair(p: QueryClass, q: QueryClass, stream: Stream) -> Answer:
 
 
 def _run_blocks(
-    function: Any, arguments: tuple[Any, ...], count: int, most: int
+    function: Any, arguments: tuple[Any, ...], count: int, max_pairs: int
 ) -> Iterator[tuple[int, Any]]:
     """Run a kernel on blocks of classes, in as many threads as there are processors."""
     starts = range(0, count, CLASSES_PER_BLOCK)
 
     def run_block(start: int) -> Any:
-        return function(*arguments, start, min(start + CLASSES_PER_BLOCK, count), most)
+        return function(*arguments, start, min(start + CLASSES_PER_BLOCK, count), max_pairs)
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         # A caller that stops early cancels the blocks that have not begun.
@@ -156,8 +156,8 @@ def _find_parents(
         pairs.append((children, parents))
         left -= len(children)
         if progress is not None:
-            here = known.classes[start:stop]
-            progress(sum(len(c.places) for c in here if c is not None))
+            classes = known.classes[start:stop]
+            progress(sum(len(c.places) for c in classes if c is not None))
         # Past the budget of pairs the order is incomplete, which is reported.
         if left < 0 or reached < stop:
             return same, pairs, False
@@ -176,8 +176,8 @@ def _list_doubtful(known: ClassArrays, also: JointContainers) -> list[tuple[int,
         for hulls in (layout, known.possible):
             find_containing(known.table, hulls, also, i, out, bits, 0, layout.real[: layout.words])
             maybe.append(out.copy())
-        rest = np.unpackbits((maybe[1] & ~maybe[0]).view(np.uint8), bitorder="little")
-        pairs += [(i, int(j)) for j in np.flatnonzero(rest)]
+        only_possible = np.unpackbits((maybe[1] & ~maybe[0]).view(np.uint8), bitorder="little")
+        pairs += [(i, int(j)) for j in np.flatnonzero(only_possible)]
     return pairs
 
 
@@ -228,13 +228,13 @@ def _list_undecided(
     for i, j in unknown:
         p, q = int(firsts[i]), int(firsts[j])
         if p not in reached:
-            reached[p] = _reachable(p, above)
+            reached[p] = _list_reachable(p, above)
         if p != q and q not in reached[p]:
             undecided.setdefault(q, []).append(p)
     return {q: sorted(set(ps)) for q, ps in undecided.items()}
 
 
-def _reachable(start: int, above: dict[int, list[int]]) -> set[int]:
+def _list_reachable(start: int, above: dict[int, list[int]]) -> set[int]:
     reached, pending = {start}, [start]
     while pending:
         for parent in above.get(pending.pop(), ()):

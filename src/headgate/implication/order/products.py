@@ -57,8 +57,8 @@ class Products(NamedTuple):
         """The logarithm of the share of all cells that each hull holds."""
         # Running sums, so that a side's cells and a hull's shares are differences.
         sizes = np.concatenate(([0], np.cumsum(self.highs - self.lows)))
-        held = sizes[self.last] - sizes[self.first]
-        shares = np.log(held / (self.top - self.bottom)[self.column])
+        cells = sizes[self.last] - sizes[self.first]
+        shares = np.log(cells / (self.top - self.bottom)[self.column])
         total = np.concatenate(([0.0], np.cumsum(shares)))
         return total[self.offsets[1:]] - total[self.offsets[:-1]]
 
@@ -155,8 +155,7 @@ class _Cells:
     @staticmethod
     def of(allowed: Side, sides: Mapping[Side, int]) -> _Cells:
         cuts = sorted({cut for side in (allowed, *sides) for cut in side.values.cuts})
-        # `inside`: does CHECK allow the values just below the cut? Only allowed stretches get a
-        # cell.
+        # `inside`: does CHECK allow what lies just below the cut? Only that has a cell.
         inside = allowed.values.starts_inside
         cell_of, cell = {}, 1
         turns = set(allowed.values.cuts)

@@ -106,26 +106,28 @@ def _grow(stream: StreamPredicate, number: int, part: Part, counter: ComparisonC
         if low <= first and end <= high:
             continue
         # What is gained on this side, times all other sides as they have grown so far.
-        volume += _extension(space, k, box[k], part[k]) * _base(space, k, grown, counter)
+        volume += _measure_extension(space, k, box[k], part[k]) * _measure_base(
+            space, k, grown, counter
+        )
         grown = replace_side(grown, k, (min(low, first), max(high, end)))
-    ends = (end for k, side in enumerate(grown) for end in _positions(space, k, side))
+    ends = (end for k, side in enumerate(grown) for end in _locate_ends(space, k, side))
     infinite = sum(not math.isfinite(end) for end in ends)
     return _Growth(infinite, volume, number, grown)
 
 
-def _positions(space: Space, k: int, side: Side) -> tuple[float, float]:
+def _locate_ends(space: Space, k: int, side: Side) -> tuple[float, float]:
     starts, stops = space.dimensions[k].ends
     return float(starts[side[0]]), float(stops[side[1] - 1])
 
 
-def _extension(space: Space, k: int, mine: Side, other: Side) -> float:
+def _measure_extension(space: Space, k: int, side: Side, other: Side) -> float:
     """Return by how much a side grows to hold another one, where that is finite."""
-    (low, high), (first, end) = _positions(space, k, mine), _positions(space, k, other)
+    (low, high), (first, end) = _locate_ends(space, k, side), _locate_ends(space, k, other)
     steps = (low - first, end - high)
     return sum(step for step in steps if 0 < step < math.inf)
 
 
-def _base(space: Space, k: int, part: Part, counter: ComparisonCounter) -> float:
+def _measure_base(space: Space, k: int, part: Part, counter: ComparisonCounter) -> float:
     """Return the volume of all other sides that are finite and not a point."""
     base = 1.0
     for other, side in enumerate(part):

@@ -57,16 +57,16 @@ def split_breadth_first(stream: StreamPredicate, part: Part, counter: Comparison
     parts = [part]
     for number in stream.candidates(part):
         # What the boxes so far leave of the query box: all parts of one level.
-        rest: list[Part] = []
+        remaining: list[Part] = []
         for piece in parts:
-            rest += subtract_box(stream, number, piece, counter)
-            if len(rest) * len(part) > MAX_STORED_SIDES:
+            remaining += subtract_box(stream, number, piece, counter)
+            if len(remaining) * len(part) > MAX_STORED_SIDES:
                 raise ExpansionTooLarge(
-                    f"breadth-first matching stores over {len(rest) - 1:,} parts; "
+                    f"breadth-first matching stores over {len(remaining) - 1:,} parts; "
                     'the method "exact" stores few'
                 )
-        counter.store(len(rest) - counter.parts)
-        parts = rest
+        counter.store(len(remaining) - counter.parts)
+        parts = remaining
         if not parts:
             return True
     counter.store(-counter.parts)
@@ -102,10 +102,10 @@ def split_depth_first(stream: StreamPredicate, part: Part, counter: ComparisonCo
         if number is None:
             _abandon(stream, frames, counter)
             return False
-        rest = subtract_box(stream, number, piece, counter)
-        if rest:
-            counter.store(len(rest))
-            frames.append(_Frame(rest, frame.position + 1, _enter(stream, number)))
+        pieces = subtract_box(stream, number, piece, counter)
+        if pieces:
+            counter.store(len(pieces))
+            frames.append(_Frame(pieces, frame.position + 1, _enter(stream, number)))
     return True
 
 
@@ -122,25 +122,23 @@ def split_mixed(stream: StreamPredicate, part: Part, counter: ComparisonCounter)
             continue
         counter.store(-len(frame.parts) if frame.cut_by is not None else 0)
         entered = None if frame.cut_by is None else _enter(stream, frame.cut_by)
-        # An empty frame below the pieces: when it is reached, the box that cut these siblings
-        # becomes active again.
+        # An empty frame below the pieces: there the box that cut these siblings is active again.
         frames.append(_Frame([], 0, entered))
         for piece in frame.parts:
             number = _next_box(stream, piece, frame.position)
             if number is None:
                 _abandon(stream, [f for f in frames if not f.parts], counter)
                 return False
-            rest = subtract_box(stream, number, piece, counter)
-            if rest:
-                counter.store(len(rest))
-                frames.append(_Frame(rest, frame.position + 1, number))
+            pieces = subtract_box(stream, number, piece, counter)
+            if pieces:
+                counter.store(len(pieces))
+                frames.append(_Frame(pieces, frame.position + 1, number))
     return True
 
 
 def _next_box(stream: StreamPredicate, part: Part, position: int) -> int | None:
     """Return the box to compare a part with; None where none is left."""
-    # Without an index the position counts; with one, boxes that cut before are inactive (section
-    # 3.6).
+    # With an index, boxes that cut before are inactive; without one the position counts (3.6).
     if stream.index is None:
         return stream.number_at(position) if position < len(stream) else None
     return next(iter(stream.candidates(part)), None)

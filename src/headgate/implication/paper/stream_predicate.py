@@ -53,13 +53,13 @@ class StreamPredicate:
         if self.index is None:
             return [number for _, _, number in self._order]
         # The index answers by id, matching takes boxes by volume.
-        return sorted(self.index.find_overlapping(*_ends(part)), key=self._keys.__getitem__)
+        return sorted(self.index.find_overlapping(*_to_ends(part)), key=self._keys.__getitem__)
 
     def add(self, part: Part) -> None:
         """Add a box."""
         self._append(to_boxes((part,), self.space))
         if self.index is not None:
-            self.index.add(*_ends(part))
+            self.index.add(*_to_ends(part))
 
     def replace(self, number: int, part: Part) -> None:
         """Replace a box by another one."""
@@ -72,8 +72,8 @@ class StreamPredicate:
 
     def boxes(self) -> Boxes:
         """Return all boxes that are not removed, in the order in which they were added."""
-        kept = (part for number, part in enumerate(self.parts) if number not in self.removed)
-        return to_boxes(kept, self.space)
+        parts = (part for number, part in enumerate(self.parts) if number not in self.removed)
+        return to_boxes(parts, self.space)
 
     def _append(self, boxes: Boxes) -> None:
         # Keys ascend where volumes descend: the largest box is compared first (section 6.1).
@@ -150,5 +150,5 @@ def subtract_box(
     return pieces
 
 
-def _ends(part: Part) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _to_ends(part: Part) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return tuple(low for low, _ in part), tuple(high for _, high in part)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from headgate.matching.asc.bitmaps import Bitmaps
-from headgate.matching.asc.monitor import Monitor
+from headgate.matching.asc.monitor import MAX_SAMPLE_EVENTS, Monitor, Statistics
 from headgate.matching.asc.options import AscOptions
 from headgate.matching.asc.order import (
     EvaluationOrder,
@@ -19,7 +19,6 @@ from headgate.matching.asc.order import (
     find_used_constructs,
     measure_cost,
 )
-from headgate.matching.asc.statistics import MAX_SAMPLE_EVENTS, Statistics
 
 CHECK_EVENTS = 300  # on which another order is compared with the present one
 MIN_SAVING = 0.05  # the share of the cost that another order must save
@@ -56,13 +55,16 @@ class AdaptiveOrder:
         before = [self._names[number] for number in self.order.sequence]
         bitmaps.settle()
         if not before:
+            # no construct was in use, so there are no events to find an order by
             self.monitor.reset()
             sample = draw_random_sample(bitmaps)
             order = find_order(bitmaps, sample, self._options, thorough=False)
         elif bitmaps.epoch != self._epoch:
+            # all was written anew: constructs and rows have other numbers, but the same names
             self.monitor.reset_sample()
             order = self._order_by_names(before, self.order.cover)
         else:
+            # constructs may have come into use, or gone out of it
             order = self.order.adjust_to(*find_used_constructs(bitmaps))
         names = [construct.name for construct in bitmaps.constructs]
         self.order, self._names, self._epoch, self._settled = order, names, bitmaps.epoch, True
@@ -87,6 +89,7 @@ class AdaptiveOrder:
             queries_changed=self._changes > MAX_CHANGED_SHARE * len(self._bitmaps)
         )
         if why is None and monitor.is_check_due:
+            # even if nothing seems to have changed, now and then
             why = self._compare_with_new(monitor.sample[:CHECK_EVENTS])
         if why is not None:
             sample, thorough = monitor.sample, monitor.is_thorough
@@ -129,6 +132,7 @@ class AdaptiveOrder:
         named = self._order_by_names(order["sequence"], order["cover"])
         if order["fingerprint"] != self._bitmaps.fingerprint:
             return named
+        # arrows are by row, and rows are the same where the fingerprints are
         rows, targets = order["arrows"]
         arrows = np.full(self._bitmaps.rows, -1, np.int16)
         arrows[rows] = targets
@@ -150,6 +154,7 @@ class AdaptiveOrder:
         """Return what was counted and sampled since the last call."""
         self.settle()
         tally, sample = self.monitor.take_statistics()
+        # every step-th event, which leaves those of the whole period
         step = -(-len(sample) // MAX_SAMPLE_EVENTS) or 1
         if sample.shape[1] != len(self._bitmaps.constructs):  # constructs came since
             sample = sample[:0]
@@ -160,6 +165,7 @@ class AdaptiveOrder:
         self.settle()
         if statistics.fingerprint != self._bitmaps.fingerprint:
             return False
+        # the counts become those of this period, which may be over by them
         if len(statistics.sample):
             self.monitor.add_events(statistics.sample)
         self.monitor.tally += statistics.tally

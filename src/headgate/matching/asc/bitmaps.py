@@ -55,7 +55,7 @@ class RowCounts:
 
     def add(self, conjunctions: Sequence[Conjunction]) -> None:
         """Count the rows that conjunctions need and others do not need already."""
-        for key, rows in _rows_of(conjunctions).items():
+        for key, rows in _list_rows(conjunctions).items():
             known = self._rows.setdefault(key, set())
             before = len(known)
             known |= rows
@@ -63,7 +63,7 @@ class RowCounts:
 
     def count_new(self, conjunctions: Sequence[Conjunction]) -> int:
         """Return how many more rows conjunctions would need."""
-        needed = _rows_of(conjunctions).items()
+        needed = _list_rows(conjunctions).items()
         return sum(len(rows - self._rows.get(key, set())) for key, rows in needed)
 
 
@@ -75,7 +75,7 @@ def construct_key(atom: Any) -> Key:
     return isinstance(atom, Matches), atom.column.name
 
 
-def _rows_of(conjunctions: Sequence[Conjunction]) -> dict[Key, set[Any]]:
+def _list_rows(conjunctions: Sequence[Conjunction]) -> dict[Key, set[Any]]:
     """Return by construct the cuts and other rows that conjunctions need."""
     needed: dict[Key, set[Any]] = {}
     for atom in (atom for conjunction in conjunctions for atom in conjunction):
@@ -103,11 +103,13 @@ class Bitmaps:
     def _clear(self) -> None:
         self.constructs: list[Construct] = []
         self._numbers: dict[object, int] = {}
+        # (rows, words): more of both than are in use, so that it need not grow often
         self.bits: Bits = np.zeros((16, LINE_WORDS), np.uint64)
         self.rows = 0
         self._slots = 0  # ever used
         self._free: list[int] = []
         self._alive: Bits = np.zeros(LINE_WORDS, np.uint64)
+        # (constructs, words): the slots that use a construct; then by slot
         self._usage: Bits = np.zeros((4, LINE_WORDS), np.uint64)
         self._owner = np.zeros(64 * LINE_WORDS, np.int64)
         self._shared = np.full(64 * LINE_WORDS, -1, np.int64)
@@ -154,6 +156,7 @@ class Bitmaps:
     def rebuild(self) -> None:
         """Drop what no query uses any more; `settle` writes everything else anew."""
         self._torn = True
+        # what is written waits again, before what was waiting already
         written = {
             at: [conjunction for _, conjunction in slots]
             for at, slots in self._conjunctions.items()
@@ -181,6 +184,7 @@ class Bitmaps:
             dropped = self._conjunctions.pop(position)
             self._count -= len(dropped)
             for slot, _ in dropped:
+                # its bits in the rows stay as they are, until the slot is used again
                 self._alive[slot >> 6] &= ~np.uint64(1 << (slot & 63))
                 self._free.append(slot)
                 for construct in self.constructs:
@@ -200,6 +204,7 @@ class Bitmaps:
             return
         self._torn = True
         new = [(at, part) for at, parts in self._pending.items() for part in parts]
+        # from here on an interrupt leaves bits that nobody can trust
         slots = self._take_slots(len(new))
         written: dict[int, list[tuple[int, Conjunction]]] = {at: [] for at in self._pending}
         for slot, (at, part) in zip(slots.tolist(), new, strict=True):
@@ -212,8 +217,9 @@ class Bitmaps:
         self._torn = False
 
     def _take_slots(self, count: int) -> Numbers:
-        kept = max(0, len(self._free) - count)
-        self._free, reused = self._free[:kept], self._free[kept:]
+        # slots of conjunctions that are gone come before new ones
+        still_free = max(0, len(self._free) - count)
+        self._free, reused = self._free[:still_free], self._free[still_free:]
         fresh = range(self._slots, self._slots + count - len(reused))
         self._slots = max(self._slots, fresh.stop)
         self._make_room(0, self.words)
@@ -229,6 +235,7 @@ class Bitmaps:
         for number, atoms in by_construct.items():
             construct = self.constructs[number]
             if isinstance(construct, ValueConstruct):
+                # regions are split first: the rows copied then have the bits of all older slots
                 sets = [atom.values for _, atom in atoms if isinstance(atom, Within)]
                 construct.split(sets, self._copy_row)
         # A bit is 1 where nothing rules it out; only then the atoms clear theirs.
@@ -247,6 +254,7 @@ class Bitmaps:
             for slot, atom in atoms:
                 construct.add(slot, atom)
             return
+        # `low[k]` … `high[k]` are the regions that slot i accepts, for k from `start[i]` on
         accepted = _find_accepted(construct, [atom for _, atom in atoms])
         ends = [interval for intervals in accepted for interval in intervals]
         low, high = np.array(ends, np.int64).reshape(-1, 2).T.copy()
@@ -260,23 +268,24 @@ class Bitmaps:
         if number is None:
             number = self._numbers[key] = len(self.constructs)
             self._make_room(0, self.words, number + 1)
-            self.constructs.append(self._new_construct(atom))
+            self.constructs.append(self._make_construct(atom))
         return number
 
-    def _new_construct(self, atom: Any) -> Construct:
+    def _make_construct(self, atom: Any) -> Construct:
         if isinstance(atom, Matches):
             return TextConstruct(atom.column)
         if isinstance(atom, Compare):
             left, right, _ = order_sides(atom)
             return PairConstruct(
-                left, right, np.array([self._new_row() for _ in range(4)], np.int32)
+                left, right, np.array([self._add_row() for _ in range(4)], np.int32)
             )
         column: Column = atom.column
-        return ValueConstruct(column, np.array([self._new_row(), self._new_row()], np.int32))
+        return ValueConstruct(column, np.array([self._add_row(), self._add_row()], np.int32))
 
-    def _new_row(self) -> int:
+    def _add_row(self) -> int:
         """Return a new row, which rules nothing out."""
         self._make_room(self.rows + 1, self.words)
+        # nothing is known of the region yet, so it rules out no living slot
         self.bits[self.rows] = self._alive
         self.rows += 1
         return self.rows - 1
@@ -293,12 +302,12 @@ class Bitmaps:
         height, width = self.bits.shape
         if rows > height or words > width:
             if rows > height:
+                # doubled, so that a thousand new rows are not a thousand copies
                 height = max(rows, 2 * height)
             if words > width:
                 lines = -(-max(words, width + width // 4) // LINE_WORDS)
-                width = LINE_WORDS * (
-                    lines + (lines % 8 == 0)
-                )  # or rows would compete for cache lines
+                # rows that are a multiple of 8 lines apart would compete for the same cache sets
+                width = LINE_WORDS * (lines + (lines % 8 == 0))
             bits = _allocate_on_large_pages((height, width))
             bits[: len(self.bits), : self.bits.shape[1]] = self.bits
             self.bits = bits
@@ -334,6 +343,7 @@ class Bitmaps:
     def _digest(self) -> str:
         digest = hashlib.blake2b(digest_size=16)
         for construct in self.constructs:
+            # the bits themselves are left out: queries may differ between two indexes
             cuts = construct.cuts.tolist() if isinstance(construct, ValueConstruct) else ()
             rows = () if isinstance(construct, TextConstruct) else construct.rows.tolist()
             digest.update(repr((construct.name, cuts, rows)).encode())
@@ -361,6 +371,7 @@ def _find_accepted(
     """Return the regions in which each atom is TRUE."""
     if isinstance(construct, PairConstruct):
         return [order_sides(atom)[2] for atom in atoms]
+    # in the order of the atoms, as far as these are sets of values
     of_sets = iter(
         construct.find_regions([atom.values for atom in atoms if isinstance(atom, Within)])
     )

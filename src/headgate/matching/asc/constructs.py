@@ -23,7 +23,7 @@ from headgate.matching.scan import compare_columns
 from headgate.predicate import Column, Compare, Matches, Pattern
 from headgate.predicate.atoms import MIRROR, Operator
 from headgate.schema import ValueSet
-from headgate.snapshot.arrays.cuts import NUMBERS, pool_of
+from headgate.snapshot.arrays.operands import NUMBERS, pool_of
 
 Numbers = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]
@@ -60,8 +60,9 @@ class ValueConstruct:
 
     def split(self, sets: Sequence[ValueSet], new_row: Callable[[int], int]) -> None:
         """Cut regions where membership in sets changes; `new_row(old)` makes a copy of a row."""
-        wanted = {cut for values in sets for cut in values.cuts}
-        cuts = np.array(sorted(wanted), self.cuts.dtype)
+        needed = {cut for values in sets for cut in values.cuts}
+        cuts = np.array(sorted(needed), self.cuts.dtype)
+        # a cut that is known splits nothing
         places = self._count_below(cuts)
         known = np.zeros(len(cuts), np.bool_)
         inside = places > 0
@@ -69,6 +70,7 @@ class ValueConstruct:
         fresh, places = cuts[~known], places[~known]
         if not len(fresh):
             return
+        # a cut behind p others lies in region p + 1, whose upper part becomes a new region
         rows = [new_row(int(self.rows[place + 1])) for place in places.tolist()]
         self.rows = np.insert(self.rows, places + 2, rows)
         self.cuts = np.insert(self.cuts, places, fresh)
@@ -81,11 +83,13 @@ class ValueConstruct:
     def find_regions(self, sets: Sequence[ValueSet]) -> list[Intervals]:
         """Return the regions of each set of values, all of whose cuts are known."""
         flat = np.array([cut for values in sets for cut in values.cuts], self.cuts.dtype)
+        # the n-th cut begins region n + 1; a set is the regions between two of its cuts
         places, regions = iter((self._count_below(flat) + 1).tolist()), []
         for values in sets:
             ends = [1] if values.starts_inside else []
             ends += islice(places, len(values.cuts))
             if len(ends) % 2:
+                # the set has no end: up to the last region
                 ends.append(len(self.rows))
             pairs = zip(ends[::2], ends[1::2], strict=True)
             regions.append([(low, high - 1) for low, high in pairs])
@@ -94,6 +98,7 @@ class ValueConstruct:
     def read_rows(self, columns: EventColumns) -> Codes:
         """Return the row of each event of a batch."""
         regions = self._choose_regions(len(columns))
+        # a table gives rows at once, and without NULLs numbers are read as they lie
         plain = columns.plain(self.column) if regions.table is not None else None
         if plain is not None:
             return regions.codes_of_numbers(plain)
@@ -103,6 +108,7 @@ class ValueConstruct:
             present_rows = self.rows[present_rows]
         if len(present) == len(columns):
             return present_rows
+        # region 0 is NULL
         rows = np.full(len(columns), self.rows[0], np.int32)
         rows[present] = present_rows
         return rows
@@ -142,6 +148,7 @@ class PairConstruct:
         left, right = columns.whole(self.left), columns.whole(self.right)
         less = compare_columns(Compare(self.left, "<", self.right), left, right)
         equal = compare_columns(Compare(self.left, "=", self.right), left, right)
+        # what is neither less nor equal is greater, unless a side is NULL
         codes = np.where(less, 1, np.where(equal, 2, 3))
         for side in (left, right):
             if side.valid is not None:
@@ -212,17 +219,21 @@ class TextConstruct:
         """Write a row for NULL and each text, from `first` on; return the row of each event."""
         prepared = self._prepare(len(alive))
         present, coded = columns.present(self.column)
+        # a NULL satisfies no pattern, so the slots with one are ruled out
         bits[first, : len(alive)] = alive & ~prepared.using
+        # before any pattern has matched: slots that need no match
         silent = alive & ~prepared.needing
         texts = _Texts(*prepared.search.match(coded.ranked or []))
         uses, needed = prepared.uses, prepared.needed
         fill_text_rows(bits, first + 1, len(alive), silent, needed, texts, uses)
         rows = np.full(len(columns), first, np.int32)
+        # texts are numbered by rank, and their rows follow that of NULL
         rows[present] = coded.codes + (first + 1)
         return rows
 
     def _prepare(self, words: int) -> _Prepared:
         if self._prepared is None or len(self._prepared.using) != words:
+            # by pattern: the slots that use it, and whether they refuse it
             users: dict[Pattern, list[tuple[int, bool]]] = {}
             needed = np.zeros(64 * words, np.int64)
             using = np.zeros(64 * words, np.bool_)

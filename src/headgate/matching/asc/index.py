@@ -16,15 +16,14 @@ from headgate.matching.asc.adaptive_order import AdaptiveOrder
 from headgate.matching.asc.bitmaps import Bitmaps
 from headgate.matching.asc.constructs import TextConstruct
 from headgate.matching.asc.kernels.evaluate import TALLY_SIZE, PackedOrder, Table, evaluate_events
-from headgate.matching.asc.monitor import Monitor, Tally
+from headgate.matching.asc.monitor import Monitor, Statistics, Tally
 from headgate.matching.asc.options import AscOptions
 from headgate.matching.asc.order import EvaluationOrder, Sample, find_used_constructs
-from headgate.matching.asc.statistics import Statistics
 from headgate.matching.base import ConfigurableIndex
 from headgate.matching.encoding.event_columns import EventColumns
 from headgate.matching.matches import Matches, RowMatches, to_events
 from headgate.matching.protocol import Placement
-from headgate.matching.scan_fallback import ScanFallback, try_conjunctions
+from headgate.matching.scan import ScanFallback, try_conjunctions
 from headgate.portable import count_processors
 from headgate.predicate import collect_columns
 from headgate.predicate.normal_form import Conjunction
@@ -43,7 +42,7 @@ class AscIndex(ConfigurableIndex[AscOptions]):
     "Adaptive two-level optimization for selection predicates of multiple continuous queries". The
     attributes are taken in an order that drops events early, and that adapts to the stream. For
     many queries on few attributes: memory is regions × queries bits. A query with OR has a bit for
-    each conjunction; one of more than `conjunctions.CAP` of them is scanned instead.
+    each conjunction; one of more than `MAX_CONJUNCTIONS` of them is scanned instead.
 
     Guarantee: that of `scan`, whatever the order. A change costs a bit in each row, and a row for
     each new constant. Changes wait for a match and matches for each other, a chunk at a time; a
@@ -101,6 +100,7 @@ class AscIndex(ConfigurableIndex[AscOptions]):
         """Return an index in which all `ids` have positions, and some of these hold queries."""
         index = cls(stream)
         for position, query in queries.items():
+            # `insert` gives out the position behind the last id
             index._ids = list(ids[:position])
             index.insert(query)
         index._ids = list(ids)
@@ -137,6 +137,7 @@ class AscIndex(ConfigurableIndex[AscOptions]):
         parts = try_conjunctions(query)
         needed = self._bitmaps.estimate_bytes(parts or ())
         if needed > self.options.max_bytes:
+            # constants that no query uses any more may take the space
             self._bitmaps.rebuild()
             self._adaptive.note_change()
             needed = self._bitmaps.estimate_bytes(parts or ())
@@ -160,6 +161,7 @@ class AscIndex(ConfigurableIndex[AscOptions]):
         start, rows = 0, len(batch.events)
         while start < rows:
             with self._lock:
+                # one piece of work at a time under the lock, so that changes come in between
                 pieces = self._match_next(batch, start)
                 has_newer = len(self._ids) > known
             for piece in pieces:
@@ -174,10 +176,12 @@ class AscIndex(ConfigurableIndex[AscOptions]):
         left = len(batch.events) if self._adaptive.is_led else monitor.remaining
         size = min(self._pace, self._max_rows, len(batch.events) - start, left)
         events = EventColumns(batch.table.slice(start, size), size)
+        # (constructs, events): the row of the bitmaps that each event is in
         at = bitmaps.read_rows(events, self.order.sequence)
         monitor.add_batch(at)
         work = partial(self._evaluate, bitmaps.table(), at, self.order.packed, start)
         threads = min(self.threads, max(1, size // MIN_ROWS_PER_THREAD))
+        # threads evaluate ranges of events, which are put together in order
         bounds = [size * part // threads for part in range(threads + 1)]
         if threads == 1:
             parts = [work(0, size)]
@@ -195,16 +199,17 @@ class AscIndex(ConfigurableIndex[AscOptions]):
         self, table: Table, at: Sample, order: PackedOrder, start: int, row: int, stop: int
     ) -> tuple[list[RowMatches], Tally]:
         """Return the matches of events from `row` to `stop`, in pieces, and what was counted."""
-        block, most = self._choose_block(len(table.alive)), len(self._positions)
+        block, max_matches = self._choose_block(len(table.alive)), len(self._positions)
         seen, tally = np.full(64 * len(table.alive), -1, np.int64), np.zeros(TALLY_SIZE, np.int64)
         pieces = []
         while row < stop:
+            # room for one event that matches every query, or the kernel would never end
             out, offsets = (
-                np.empty(max(MAX_OUTPUT, most), np.int64),
+                np.empty(max(MAX_OUTPUT, max_matches), np.int64),
                 np.empty(stop - row + 1, np.int64),
             )
             end = evaluate_events(
-                table, at, row, stop, order, block, most, seen, out, offsets, tally
+                table, at, row, stop, order, block, max_matches, seen, out, offsets, tally
             )
             ends = offsets[: end - row + 1]
             pieces.append(RowMatches(start + row, ends, out[: ends[-1]]))
@@ -225,6 +230,7 @@ class AscIndex(ConfigurableIndex[AscOptions]):
 
     def _adjust_pace(self, rows: int, matches: int) -> None:
         """Take so many events at a time that their matches fit into one piece."""
+        # half of a piece, as the next events may match more
         fitting = MAX_OUTPUT * rows // (2 * matches + 1)
         self._pace = max(MIN_ROWS, min(4 * self._pace, fitting, MAX_ROWS * self.threads))
 

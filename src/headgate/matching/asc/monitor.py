@@ -14,10 +14,13 @@ holds events from before and after, so one that leads to a new order is followed
 
 from __future__ import annotations
 
-from collections import deque
+from base64 import b64decode, b64encode
+from collections import Counter, deque
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any
+from typing import Any, Self
+from zlib import compress, decompress
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +41,7 @@ MIN_CHANGE = 0.001  # of all events: less is not worth another order
 FIRST_PERIOD = 1_000  # events before the first order that has seen any
 MAX_HISTORY = 1_000  # periods that are remembered
 PERIODS_PER_CHECK = 10  # after which a better order is looked for in any case
+MAX_SAMPLE_EVENTS = 500  # of the `Statistics` of one index, so that they stay small
 
 Tally = npt.NDArray[np.int64]
 
@@ -51,8 +55,8 @@ class EventSample:
 
     >>> sample = EventSample()
     >>> for start in range(0, 1000, 10):
-    ...     sample.add(np.arange(start, start + 10, dtype=np.int32).reshape(1, 10), most=100)
-    >>> events = sample.events(most=100).ravel()
+    ...     sample.add(np.arange(start, start + 10, dtype=np.int32).reshape(1, 10), max_events=100)
+    >>> events = sample.events(max_events=100).ravel()
     >>> len(events), bool((np.diff(events) >= 0).all())
     (100, True)
     """
@@ -63,36 +67,40 @@ class EventSample:
         self._share = share  # of the events, that is taken
         self._random = np.random.default_rng(seed)
 
-    def add(self, rows: Sample, most: int) -> None:
+    def add(self, rows: Sample, max_events: int) -> None:
         """Add some events of a batch; `rows` has a row for each construct."""
         events = rows.shape[1]
         if self._share < 1:
+            # the fraction is rounded by chance, so that small batches count as much as large ones
             count = int(self._share * events + self._random.random())
             chosen = np.sort(self._random.integers(0, events, count))
-            self.keep(np.ascontiguousarray(rows[:, chosen].T), most)
+            self.keep(np.ascontiguousarray(rows[:, chosen].T), max_events)
         else:
-            self.keep(np.ascontiguousarray(rows.T), most)
+            self.keep(np.ascontiguousarray(rows.T), max_events)
 
-    def keep(self, events: Sample, most: int) -> None:
+    def keep(self, events: Sample, max_events: int) -> None:
         """Add all of these events, which have a row each."""
         if self._pieces and self._pieces[0].shape[1] != events.shape[1]:
+            # constructs have come or gone, so what was sampled before does not fit
             self._pieces, self._count = [], 0
         if len(events):
             self._pieces.append(events)
             self._count += len(events)
-        while self._count > 2 * most:
+        while self._count > 2 * max_events:
             joined = self._join_pieces()
+            # in the order in which they came; from now on half as many are taken
             half = np.sort(self._random.permutation(len(joined))[: len(joined) // 2])
             self._pieces = [joined[half]]
             self._count = len(half)
             self._share /= 2
 
-    def events(self, most: int) -> Sample:
+    def events(self, max_events: int) -> Sample:
         """Return up to so many events, by event and construct, in the order in which they came."""
         if not self._pieces:
             return np.empty((0, 0), np.int32)
         events = self._join_pieces()
-        count = min(most, len(events))
+        count = min(max_events, len(events))
+        # evenly spread over all of them
         chosen = np.arange(count) * len(events) // max(1, count)
         return np.ascontiguousarray(events[chosen])
 
@@ -145,9 +153,8 @@ class Trigger:
         before = self._before if self.dropping is None else self.dropping
         if _has_changed(before, dropping, self.threshold, events):
             return f"the dropping ratio went from {before:.3g} to {dropping:.3g}"
-        chance = (
-            MIN_STANDARD_ERRORS * self.cost / sqrt(max(1, events))
-        )  # were the costs spread as widely as that
+        # the standard error of the cost, were its deviation as large as the cost itself
+        chance = MIN_STANDARD_ERRORS * self.cost / sqrt(max(1, events))
         if self.dropping is not None and cost - self.cost >= max(
             self.threshold * self.cost, chance
         ):
@@ -274,10 +281,12 @@ class Monitor:
             return None
         if self._orders == 0:
             return "the first events came"
+        # the first order that has seen events was found quickly, by few of them
         if self._orders == 1 and self.options.lookahead:
             return "the first period is over"
         if queries_changed:
             self._trigger = Trigger(self.options.threshold)
+            # what was counted before is no measure for the new set
             return "queries came or went"
         over = Period.from_tally(self.tally, self.events)
         return self._trigger.find_reason(over.dropping, over.cost, over.events)
@@ -314,3 +323,38 @@ class Monitor:
             "last_rearranged": self.last
             and {"after_events": self.last.until, "because": self.last.rearranged},
         }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Statistics:
+    """Counts and a sample of events, by the rows of the bitmaps with this `fingerprint`."""
+
+    fingerprint: str
+    tally: Tally
+    sample: Sample
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "fingerprint": self.fingerprint,
+            "tally": self.tally.tolist(),
+            "events": len(self.sample),
+            "sample": b64encode(compress(self.sample.tobytes())).decode(),
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Self:
+        rows = np.frombuffer(decompress(b64decode(data["sample"])), np.int32)
+        sample = rows.reshape(data["events"], -1) if len(rows) else rows.reshape(0, 0)
+        return cls(data["fingerprint"], np.array(data["tally"], np.int64), sample)
+
+
+def sum_statistics(statistics: Iterable[Statistics]) -> Statistics | None:
+    """Return the sum of those about the commonest bitmaps; None where there are none."""
+    sampled = [part for part in statistics if len(part.sample)]
+    if not sampled:
+        return None
+    # indexes that have not followed a change yet count rows of other bitmaps
+    (commonest, _), *_ = Counter(part.fingerprint for part in sampled).most_common(1)
+    alike = [part for part in sampled if part.fingerprint == commonest]
+    tally = np.sum([part.tally for part in alike], axis=0)
+    return Statistics(commonest, tally, np.concatenate([part.sample for part in alike]))

@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from headgate.matching.asc.bitmaps import Bitmaps
 from headgate.matching.asc.constructs import TextConstruct
-from headgate.matching.asc.kernels.arrows import find_arrows
 from headgate.matching.asc.kernels.evaluate import (
     EVALUATED,
     MAX_ARROW_TARGETS,
@@ -23,6 +22,7 @@ from headgate.matching.asc.kernels.evaluate import (
 )
 from headgate.matching.asc.kernels.sequences import (
     MonitoredSample,
+    find_arrows,
     find_macro_sequence,
     improve_sequence,
 )
@@ -53,6 +53,7 @@ class EvaluationOrder:
         sequence = np.array(self.sequence, np.int64)
         if not self.arrow_count:
             return PackedOrder(sequence, self.arrows[:0])
+        # by construct: its place in the sequence, for those that an arrow can lead to
         place_of = np.full(max(self.sequence) + 2, -1, np.int16)  # the last is for none
         place_of[sequence[:MAX_ARROW_TARGETS]] = np.arange(len(sequence[:MAX_ARROW_TARGETS]))
         return PackedOrder(sequence, place_of[self.arrows])
@@ -67,11 +68,12 @@ class EvaluationOrder:
         now = {*plain.tolist(), *of_texts.tolist()}
         if now == {*self.sequence}:
             return self
-        kept = [number for number in self.sequence if number in plain]
+        in_use = [number for number in self.sequence if number in plain]
         new = [number for number in plain.tolist() if number not in self.sequence]
+        # arrows to constructs that are gone lead nowhere
         arrows = np.where(np.isin(self.arrows, plain), self.arrows, -1).astype(np.int16)
         cover = sum(number in plain for number in self.sequence[: self.cover])
-        return EvaluationOrder((*kept, *new, *of_texts.tolist()), cover, arrows)
+        return EvaluationOrder((*in_use, *new, *of_texts.tolist()), cover, arrows)
 
 
 def find_used_constructs(bitmaps: Bitmaps) -> tuple[Numbers, Numbers]:
@@ -121,30 +123,35 @@ def find_order(
 def measure_cost(bitmaps: Bitmaps, order: EvaluationOrder, sample: Sample) -> int:
     """Return how many constructs the events of a sample evaluate, without those of patterns."""
     plain = find_used_constructs(bitmaps)[0]
+    # patterns are left out: their rows last no longer than a batch
     table, packed = bitmaps.table(), order.adjust_to(plain, plain[:0]).packed
     at, words = np.ascontiguousarray(sample.T), max(1, bitmaps.words)
     tally, seen = np.zeros(TALLY_SIZE, np.int64), np.full(64 * words, -1, np.int64)
-    most = len(bitmaps) + len(table.always)
-    out, offsets = np.empty(max(1 << 16, most), np.int64), np.empty(len(sample) + 1, np.int64)
+    max_matches = len(bitmaps) + len(table.always)
+    out, offsets = (
+        np.empty(max(1 << 16, max_matches), np.int64),
+        np.empty(len(sample) + 1, np.int64),
+    )
     row = 0
     while row < len(sample):
         row = evaluate_events(
-            table, at, row, len(sample), packed, words, most, seen, out, offsets, tally
+            table, at, row, len(sample), packed, words, max_matches, seen, out, offsets, tally
         )
     return int(tally[EVALUATED])
 
 
-def _thin(sample: Sample, each: int, most: int) -> Sample:
-    """Return as many of the events as a search can take, which looks at `each` words per event.
+def _thin(sample: Sample, words_per_event: int, max_words: int) -> Sample:
+    """Return as many of the events as a search can take, if it may look at so many words.
 
-    It may look at `most` words: what it takes to evaluate a few periods, a fraction of a second.
+    That is what it takes to evaluate a few periods: a fraction of a second.
     """
-    step = max(1, -(-len(sample) * each // most))
+    step = max(1, -(-len(sample) * words_per_event // max_words))
     return np.ascontiguousarray(sample[::step])
 
 
 def _measure_cover(monitored: MonitoredSample, sequence: Numbers) -> int:
     """Return how many constructs at the beginning of a sequence cover all queries that count."""
+    # (constructs, words): the queries that use it or one before it
     covered = np.bitwise_or.accumulate(monitored.usage[sequence], axis=0)
     return 1 + int(np.argmax(((monitored.counted & ~covered) == 0).all(axis=1)))
 
@@ -154,6 +161,7 @@ def _split_periods(events: int, constructs: int, monitored: int | None) -> tuple
     begin = np.zeros(max(1, constructs), np.int64)
     if monitored is None:
         return begin, np.full(len(begin), events)
+    # τ events for each step but the last, which has no choice
     size = min(monitored, events // max(1, constructs - 1))
     begin = np.minimum(np.arange(len(begin)) * size, events)
     return begin, np.minimum(begin + size, events)
@@ -166,5 +174,6 @@ def draw_random_sample(bitmaps: Bitmaps, seed: int = 0) -> Sample:
     for number in find_used_constructs(bitmaps)[0].tolist():
         construct = bitmaps.constructs[number]
         assert not isinstance(construct, TextConstruct)
+        # not the row of NULL, which is the first
         sample[:, number] = random.choice(construct.rows[1:], RANDOM_SAMPLE_EVENTS)
     return sample

@@ -58,6 +58,7 @@ def build_block(
     """Return the regions that predicates of a column tell apart, and where each of them holds."""
     if not fits_in_64_bits(column.type):
         return _build_block_from_cuts(column, numbers, atoms)
+    # the closed intervals of all predicates, and the predicate of each
     first, last = arrays.first[numbers], arrays.last[numbers]
     owner = np.repeat(np.arange(len(numbers)), last - first)
     places = expand_ranges(first, last)
@@ -91,6 +92,7 @@ def _build_block_from_cuts(column: Column, numbers: Numbers, atoms: Sequence[Ato
 
 def build_bitmap(blocks: Mapping[int, Block], columns: int, end: int) -> Bitmap:
     """Return the bitmap of the blocks of some columns; predicates from `end` on are not in it."""
+    # Numbers of predicates in the bitmap begin at a word for each column.
     word, words, row = (np.zeros(columns, np.int64) for _ in range(3))
     size = 0
     for c, block in blocks.items():

@@ -18,7 +18,7 @@ from headgate.matching.encoding.event_columns import EventColumns
 from headgate.matching.encoding.kernels import group_by_row
 from headgate.matching.encoding.text_search import TextSearch
 from headgate.matching.scan import compare_columns
-from headgate.predicate import Atom, Column, Compare, IsNull, Matches
+from headgate.predicate import Atom, Column, Compare, IsNull, Matches, columns_of
 
 Numbers = npt.NDArray[np.int64]
 Pairs = tuple[Numbers, Numbers]  # rows, and the numbers of predicates that are TRUE there
@@ -43,14 +43,15 @@ class EventReader:
         # values, points, keys and codes, each a list of arrays, column by column
         fields: list[list[Numbers]] = [[np.empty(0, np.int64)] for _ in range(4)]
         for number, column in enumerate(pool.columns):
-            here, coded = columns.present(column)
-            rows.append(here)
-            sizes.append(len(here))
+            present, coded = columns.present(column)
+            rows.append(present)
+            sizes.append(len(present))
             block = pool.blocks.get(number)
-            code: Any = np.zeros(len(here), np.int64)
+            code: Any = np.zeros(len(present), np.int64)
             if block is not None:
                 code = block.regions.codes(coded)
             if coded.ranked is None:
+                # a number that fits is its own value, point and key
                 read = (coded.codes, coded.codes, coded.codes, code)
             else:
                 ranked = True
@@ -81,6 +82,7 @@ class EventReader:
         pairs = list(self._evaluate(columns))
         rows = np.concatenate([np.empty(0, np.int64), *(rows for rows, _ in pairs)])
         numbers = np.concatenate([np.empty(0, np.int64), *(numbers for _, numbers in pairs)])
+        # from pairs in any order to those of one event after the other
         order = np.argsort(rows, kind="stable")
         start = np.zeros(len(columns) + 1, np.int64)
         np.cumsum(np.bincount(rows, minlength=len(columns)), out=start[1:])
@@ -89,22 +91,23 @@ class EventReader:
     def _evaluate(self, columns: EventColumns) -> Iterator[Pairs]:
         """Yield the rows where predicates are TRUE: IS NULL, comparisons of columns, patterns."""
         for number, atom in self._nulls:
-            here, _ = columns.present(_column(atom))
+            present, _ = columns.present(columns_of(atom)[0])
+            # IS NULL is TRUE where the column has no value
             absent = np.ones(len(columns), np.bool_)
-            absent[here] = False
+            absent[present] = False
             yield _pair_with(np.flatnonzero(absent), number)
         for number, atom in self._compared:
             assert isinstance(atom, Compare)
             truth = compare_columns(atom, columns.whole(atom.left), columns.whole(atom.right))
             yield _pair_with(np.flatnonzero(truth), number)
         for column, numbers, refusing, search in self._patterns:
-            here, coded = columns.present(column)
+            present, coded = columns.present(column)
             starts, matched = search.match(coded.ranked or [])
             # Each distinct text is searched once; NOT LIKE is TRUE where its pattern is absent.
             for rank in range(len(starts) - 1):
                 truth = refusing.copy()
                 truth[matched[starts[rank] : starts[rank + 1]]] ^= True
-                holds, rows = numbers[truth], here[coded.codes == rank]
+                holds, rows = numbers[truth], present[coded.codes == rank]
                 yield np.repeat(rows, len(holds)), np.tile(holds, len(rows))
 
 
@@ -114,11 +117,6 @@ def _pair_with(rows: Numbers, number: int) -> Pairs:
 
 def _look_up(known: Numbers, places: Numbers) -> Numbers:
     return known[places] if len(known) else np.zeros(len(places), np.int64)
-
-
-def _column(atom: Any) -> Column:
-    column: Column = atom.column
-    return column
 
 
 def _group_patterns(
@@ -132,9 +130,9 @@ def _group_patterns(
     return [
         (
             column,
-            np.array([number for number, _ in mine], np.int64),
-            np.array([atom.negated for _, atom in mine], np.bool_),
-            TextSearch([atom.pattern for _, atom in mine]),
+            np.array([number for number, _ in numbered], np.int64),
+            np.array([atom.negated for _, atom in numbered], np.bool_),
+            TextSearch([atom.pattern for _, atom in numbered]),
         )
-        for column, mine in groups.items()
+        for column, numbered in groups.items()
     ]

@@ -56,6 +56,7 @@ class ExpressionPool:
             number = self._free.pop() if self._free else self.used
             self.used = max(self.used, number + 1)
             numbers.append(number)
+            # filled up to whole steps, as the kernels read them
             listed = [self._predicates.number(atom) for atom in part]
             self._new_rows.append((number, len(listed), position, len(parts) > 1))
             self._new_predicates += listed
@@ -78,6 +79,7 @@ class ExpressionPool:
         predicate = grow_array(self.arrays.predicate, self._stored + len(listed))
         self.arrays = ExpressionArrays(start, count, position, is_alternative, leaf, predicate)
         predicate[self._stored : self._stored + len(listed)] = listed
+        # where each row begins, behind those of all expressions before it
         padded = -(-sizes // PREDICATES_PER_STEP) * PREDICATES_PER_STEP
         start[numbers] = self._stored + np.cumsum(padded) - padded
         count[numbers], position[numbers] = sizes, rows[:, 2]
@@ -104,6 +106,7 @@ class ExpressionPool:
         self._garbage += int(pad_count(self.arrays.count[dropped]).sum())
         self._free += self._dropped
         self._dropped = []
+        # most of what is stored belongs to nobody
         if self._garbage > self._stored // 2 + MIN_GARBAGE:
             predicate = np.zeros(len(self.arrays.predicate), np.int32)
             self._stored = copy_live_predicates(self.arrays, self.used, predicate)

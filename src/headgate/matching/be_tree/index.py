@@ -31,7 +31,7 @@ from headgate.matching.be_tree.tree import BeTree
 from headgate.matching.encoding.event_columns import EventColumns
 from headgate.matching.matches import Matches, RowMatches, to_events
 from headgate.matching.protocol import Placement
-from headgate.matching.scan_fallback import ScanFallback, try_conjunctions
+from headgate.matching.scan import ScanFallback, try_conjunctions
 from headgate.predicate import And, Predicate, Within, collect_columns
 from headgate.queries import Query
 from headgate.schema import Stream
@@ -47,7 +47,7 @@ class BeTreeIndex(ConfigurableIndex[BeTreeOptions]):
     """A tree that tells expressions apart by one attribute after the other, and adapts itself.
 
     "Analysis and optimization for Boolean expression indexing" (BE-Tree), sections 4 to 7. A query
-    with OR is an expression for each conjunction; one of more than `conjunctions.CAP` of them is
+    with OR is an expression for each conjunction; one of more than `MAX_CONJUNCTIONS` of them is
     scanned instead, because nothing exponential is ever expanded.
 
     Guarantee: that of `scan`, unless `absent="weak"` was chosen. Cost of a change: O(k log N) for k
@@ -109,6 +109,7 @@ class BeTreeIndex(ConfigurableIndex[BeTreeOptions]):
             self._settle()
             used = {column.name for column in self._tree.predicates.columns}
             batch = self._read(events, used | self._other_attributes)
+            # what is scanned has the positions of this index
             pieces = self._scanned.add_matches(self._match_rows(batch), batch, len(self._ids))
         yield from to_events(batch, self._hold_lock(pieces), self._ids)
 
@@ -130,16 +131,19 @@ class BeTreeIndex(ConfigurableIndex[BeTreeOptions]):
             predicates = self._tree.predicates
             if self._reader is None or self._reader.generation != predicates.generation:
                 self._reader = EventReader(predicates)
-            most = MAX_PRECOMPUTED_ROWS if self._reader.precomputes else MAX_ROWS
-            size = min(most, rows - start)
+            # what is precomputed is held for all rows at once
+            max_rows = MAX_PRECOMPUTED_ROWS if self._reader.precomputes else MAX_ROWS
+            size = min(max_rows, rows - start)
             events = self._reader.read(EventColumns(batch.table.slice(start, size), size))
             row = 0
             while row < size:
                 offsets, positions = self._tree.match(events, row)
                 piece = RowMatches(start + row, offsets, positions)
+                # queries that came since the batch began are left out
                 yield piece if len(self._ids) == known else piece.below(known)
                 row += len(offsets) - 1
             start += size
+            # between two calls of the kernel, never inside one
             self._tree.adapt()
 
     def match_expressions(

@@ -82,7 +82,8 @@ def _measure_shape(be_tree: BeTree) -> dict[str, Any]:
     tree = be_tree.arrays
     buckets = list_buckets(tree, ROOT)
     counts = tree.fact[buckets, LEAF_COUNT]
-    heights = [_height(be_tree, int(b)) for b in buckets[counts > 0].tolist()]
+    # leaves with expressions, which the average counts by their size
+    heights = [_measure_height(be_tree, int(b)) for b in buckets[counts > 0].tolist()]
     full = counts[counts > 0]
     return {
         "height": max(heights, default=0),
@@ -97,7 +98,7 @@ def _measure_shape(be_tree: BeTree) -> dict[str, Any]:
     }
 
 
-def _height(be_tree: BeTree, b: int) -> int:
+def _measure_height(be_tree: BeTree, b: int) -> int:
     tree = be_tree.arrays
     height, owner = 0, tree.fact[b, OWNER]
     while owner != NONE:
@@ -109,11 +110,11 @@ def locate_query(be_tree: BeTree, position: int) -> Placement:
     """Return the leaf of a query, or of each of its expressions."""
     numbers = be_tree.expressions.numbers_of(position)
     if not numbers:
-        return Placement("be_tree", "never: no event can match it")
+        return Placement("be_tree", "in no leaf, because no event can match it")
     leaves = sorted({int(be_tree.expressions.arrays.leaf[number]) for number in numbers})
     paths = [" → ".join(_describe_path(be_tree, b)) for b in leaves]
     if paths == ["root"]:
-        return Placement("be_tree", "at the root: every event looks at it")
+        return Placement("be_tree", "in the root, so evaluated for every event")
     return Placement("be_tree", "by attribute and value, from the root to a leaf", tuple(paths))
 
 
@@ -145,6 +146,7 @@ def _show_value(column: Any, point: int) -> str:
     if fits_in_64_bits(column.type):
         return str(column.type.value(point))
     if isinstance(column.type.minimum, str):
+        # the point of a text is its first eight bytes, shifted below 0
         text = (point + (1 << 63)).to_bytes(8, "big").rstrip(b"\0")
         return repr(text.decode(errors="replace")) + "…"
     return str(point)
@@ -243,6 +245,7 @@ class _Checker:
         )
         if len(partitions) != tree.fact[b, PARTITIONS]:
             yield f"bucket {b} has {len(partitions)} partitions and counts otherwise"
+        # a bucket of a binary tree that covers more than one point
         halvable = (
             tree.fact[b, OWNER] != NONE
             and tree.fact[b, HASHED] == 0
@@ -303,6 +306,7 @@ class _Checker:
 
     def _check_leaf(self, b: int, path: Path) -> Iterator[str]:
         tree, expressions = self.tree, self.be_tree.expressions.arrays
+        # from record to record: size, position, expression, and what is left to check
         place = int(tree.bucket[b, LEAF_BEGIN])
         end, number = place + int(tree.bucket[b, LEAF_SIZE]), 0
         while place < end:
@@ -328,18 +332,20 @@ class _Checker:
         start, count = int(expressions.start[e]), int(expressions.count[e])
         listed = expressions.predicate[start : start + count].tolist()
         for attribute, b in path:
-            mine = [
+            on_attribute = [
                 p for p in listed if arrays.column[p] == attribute and arrays.flags[p] & CUTTABLE
             ]
-            if len(mine) != 1:
-                yield f"expression {e} is below attribute {attribute}, of which it has {len(mine)}"
+            if len(on_attribute) != 1:
+                count = len(on_attribute)
+                yield f"expression {e} is below attribute {attribute}, of which it has {count}"
                 continue
-            (p,) = mine
+            (p,) = on_attribute
             if tree.fact[b, HASHED] == 1:
                 if not arrays.flags[p] & EQUALITY or arrays.key[p] != tree.fact[b, KEY]:
                     yield f"expression {e} is below another value of attribute {attribute}"
                 continue
             low, high = int(tree.domain_low[attribute]), int(tree.domain_high[attribute])
+            # what lies outside of the domain belongs to its ends
             least = min(max(int(arrays.least[p]), low), high)
             most = min(max(int(arrays.most[p]), low), high)
             if not _encloses(tree, b, least, most):

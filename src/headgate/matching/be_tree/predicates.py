@@ -33,7 +33,7 @@ from headgate.matching.be_tree.values import (
     to_key,
     to_point,
 )
-from headgate.predicate import Atom, Column, Compare, IsNull, Within
+from headgate.predicate import Atom, Column, Compare, IsNull, Within, columns_of
 from headgate.schema import ValueSet
 
 WORD_BITS = 64
@@ -92,6 +92,7 @@ class PredicatePool:
         number = self._known.get(id(atom))
         if number is None:
             number = self._number(atom)
+            # atoms that are gone stay alive here, so now and then all are forgotten
             if len(self._known) > 2 * len(self.atoms):
                 self._known.clear()
                 self._alive.clear()
@@ -114,16 +115,16 @@ class PredicatePool:
         first = self._intervals + len(self._fresh_intervals)
         if not isinstance(atom, Within):
             self.generation += 1
-            column = NONE if isinstance(atom, Compare) else self._column(_only_column(atom))
-            if isinstance(atom, IsNull):
-                return (column, first, first, 0, 0, 0, PRECOMPUTED)
-            return (NONE, first, first, 0, 0, 0, PRECOMPUTED)
-        column = self._column(atom.column)
+            column = NONE if isinstance(atom, Compare) else self._number_column(columns_of(atom)[0])
+            column = column if isinstance(atom, IsNull) else NONE
+            return (column, first, first, 0, 0, 0, PRECOMPUTED)
+        column = self._number_column(atom.column)
         exact = fits_in_64_bits(atom.column.type)
         values = atom.values
         if exact:
             self._fresh_intervals += to_closed_intervals(values)
         else:
+            # a place for each; `_write_labels` fills them in once labels are known
             self._fresh_intervals += [(0, 0)] * len(values.intervals)
         last = self._intervals + len(self._fresh_intervals)
         least, most = find_hull(values)
@@ -134,7 +135,7 @@ class PredicatePool:
             key = to_key(intervals[0].low)
         return (column, first, last, least, most, key, flags)
 
-    def _column(self, column: Column) -> int:
+    def _number_column(self, column: Column) -> int:
         number = self._column_numbers.get(column.name)
         if number is None:
             number = self._column_numbers[column.name] = len(self.columns)
@@ -153,6 +154,7 @@ class PredicatePool:
         new = np.arange(count - fresh, count)
         if not fresh:
             return new
+        # (7, new): a row for each array; and (2, new intervals)
         rows = np.array(self._fresh, np.int64).T
         low_high = np.array(self._fresh_intervals, np.int64).reshape(-1, 2).T
         start, end = self._intervals, self._intervals + low_high.shape[1]
@@ -176,6 +178,7 @@ class PredicatePool:
         """Prepare to evaluate; return the new number of each predicate, or None if none changed."""
         self.flush()
         evaluation, new = self._options.evaluation, len(self) - self._settled
+        # counting predicates without uses takes a pass over all, so it is done seldom
         orphans = 0
         if self.released > max(2 * MIN_NEW_PREDICATES, len(self) // 2):
             orphans, self.released = len(self) - FIRST_PREDICATE - self.live_count, 0
@@ -200,10 +203,10 @@ class PredicatePool:
         self.flush()
         count = len(self)
         alive = np.flatnonzero(self.uses[:count] > 0)
-        given = (self.arrays.flags[alive] & PRECOMPUTED) > 0
-        group = np.where(given, NONE, self.arrays.column[alive])
+        is_precomputed = (self.arrays.flags[alive] & PRECOMPUTED) > 0
+        group = np.where(is_precomputed, NONE, self.arrays.column[alive])
         with_bitmap = self._options.evaluation in ("bitmap", "hybrid")
-        blocks = dict(self._blocks(alive)) if with_bitmap else {}
+        blocks = dict(self._choose_blocks(alive)) if with_bitmap else {}
         # Columns of the bitmap come first, each from a word's first bit on; then all others.
         home = np.full(len(self.columns) + 1, len(self.columns) + 1)  # the last entry is for NONE
         home[sorted(blocks)] = np.arange(len(blocks))
@@ -226,17 +229,19 @@ class PredicatePool:
         self.generation += 1
         return new
 
-    def _blocks(self, alive: Numbers) -> Iterator[tuple[int, Block]]:
+    def _choose_blocks(self, alive: Numbers) -> Iterator[tuple[int, Block]]:
         """Yield the columns whose predicates go into the bitmap: the smallest that fit into it."""
+        # what is evaluated beforehand has no regions, and is in no block
         sets = alive[(self.arrays.flags[alive] & PRECOMPUTED) == 0]
         order = sets[np.argsort(self.arrays.column[sets], kind="stable")]
         bounds = np.searchsorted(self.arrays.column[order], np.arange(len(self.columns) + 1))
         candidates = []
         for c, column in enumerate(self.columns):
-            mine = order[bounds[c] : bounds[c + 1]]
-            if len(mine):
-                atoms = [self.atoms[n] for n in mine.tolist()]
-                candidates.append((c, build_block(column, mine, atoms, self.arrays)))
+            numbers = order[bounds[c] : bounds[c + 1]]
+            if len(numbers):
+                atoms = [self.atoms[n] for n in numbers.tolist()]
+                candidates.append((c, build_block(column, numbers, atoms, self.arrays)))
+        # the smallest blocks first: so most columns fit
         left = MAX_BITMAP_BYTES
         for c, block in sorted(candidates, key=lambda candidate: candidate[1].bytes):
             left -= block.bytes
@@ -246,19 +251,20 @@ class PredicatePool:
 
     def _move(self, new: Numbers, count: int) -> None:
         """Give each predicate its new number; there are `count`, and some belong to nobody."""
-        kept = np.flatnonzero(new != NONE)
-        to = new[kept]
+        surviving = np.flatnonzero(new != NONE)
+        to = new[surviving]
         arrays = self.arrays._asdict()
+        # `low` and `high` are by interval, and stay where they are
         for name in ("column", "first", "last", "least", "most", "key", "flags"):
             moved = np.zeros(count, arrays[name].dtype)
-            moved[to] = arrays[name][kept]
+            moved[to] = arrays[name][surviving]
             arrays[name] = moved
         self.arrays = PredicateArrays(**arrays)
         uses = np.zeros(count, np.int32)
-        uses[to] = self.uses[kept]
+        uses[to] = self.uses[surviving]
         self.uses = uses
         atoms: list[Atom | None] = [None] * count
-        for old, number in zip(kept.tolist(), to.tolist(), strict=True):
+        for old, number in zip(surviving.tolist(), to.tolist(), strict=True):
             atoms[number] = self.atoms[old]
         self.atoms = atoms
         known = new.tolist()
@@ -281,6 +287,7 @@ class PredicatePool:
     def _label_new(self, numbers: Numbers) -> None:
         """Label the constants of new predicates, and all of a column where that moves others."""
         ranked = [n for n in numbers.tolist() if int(self.arrays.column[n]) in self._labels]
+        # columns whose labels had no room left between two neighbours
         moved = set()
         for number in ranked:
             if not self.arrays.flags[number] & PRECOMPUTED:
@@ -313,11 +320,6 @@ class PredicatePool:
         return [
             (n, atom) for n, atom in enumerate(self.atoms) if atom is not None and accepted(atom)
         ]
-
-
-def _only_column(atom: Any) -> Column:
-    column: Column = atom.column
-    return column
 
 
 def to_closed_intervals(values: ValueSet) -> list[tuple[int, int]]:

@@ -25,7 +25,6 @@ of the event; the other side must be a single one, as a union may cover what non
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
@@ -63,6 +62,7 @@ MAX_REFUSED_VALUES = 10_000  # of a condition that is read as `<>` or NOT IN
 
 Numbers = npt.NDArray[np.int64]
 Sets = dict[int, ValueSet]  # by the number of an attribute; those the tree has not seen are below 0
+Alternatives = list[tuple[Within, ...]]  # an event as an OR of conjunctions of sets
 
 
 def check_semantics(name: str) -> Semantics:
@@ -71,13 +71,6 @@ def check_semantics(name: str) -> Semantics:
         if name.replace("-", "_") == known:
             return known
     raise UsageError(f"no semantics `{name}`; {did_you_mean(name, SEMANTICS)}")
-
-
-@dataclass(frozen=True, slots=True)
-class Alternatives:
-    """An event as an OR of conjunctions, each with a set for each attribute."""
-
-    parts: tuple[tuple[Within, ...], ...]
 
 
 def read_event(event: Predicate | str, stream: Stream, semantics: Semantics) -> Alternatives:
@@ -97,7 +90,7 @@ def read_event(event: Predicate | str, stream: Stream, semantics: Semantics) -> 
         if len(sets) != len(atoms):
             raise UsageError("only comparisons of an attribute with constants have these semantics")
         parts.append(sets)
-    return Alternatives(tuple(parts))
+    return parts
 
 
 def read_events(
@@ -114,12 +107,14 @@ def read_events(
 def match_event(be_tree: BeTree, event: Alternatives, semantics: Semantics) -> Numbers:
     """Return the positions of the queries that an event meets, ascending."""
     hits: list[Numbers] = []
-    for part in event.parts:
+    for part in event:
         matches = be_tree.expressions.arrays.position[_match_conjunction(be_tree, part, semantics)]
+        # a query may be met by more than one of its conjunctions; containment needs all
         positions, counts = np.unique(matches.astype(np.int64), return_counts=True)
         if semantics == "containment":
             positions = positions[counts == be_tree.expressions.count_by_query(positions)]
         hits.append(positions)
+    # enclosure needs every conjunction of the event, the others any
     positions, counts = np.unique(np.concatenate(hits), return_counts=True)
     return positions[counts == len(hits)] if semantics == "enclosure" else positions
 
@@ -174,6 +169,7 @@ def _build_event_sets(
         has[c] = True
         if c in exact:
             least[c], most[c] = exact[c][0][0], exact[c][-1][1]
+            # one value, which a directory looks up by its key
             single[c], key[c] = least[c] == most[c], least[c]
             continue
         least[c], most[c] = find_hull(values)
@@ -222,6 +218,7 @@ def _refuses_few(atom: Within) -> bool:
     type_, refused = atom.column.type, atom.values.complement()
     if refused.is_empty:
         return False
+    # an open end reaches to the end of the type, where that has one
     last = None if type_.maximum is None else successor(type_.maximum)
     ends = [
         Interval(

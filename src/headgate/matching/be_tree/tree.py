@@ -85,7 +85,9 @@ class BeTree:
         """Insert and delete what came and went, and prepare the predicates for matching."""
         if self.expressions.has_new:
             self._insert_new()
+        # after the insertions: what came and went since the last call is in the tree by now
         self._remove_dropped()
+        # records of neighbours lie apart once many have moved
         if self._unpacked > max(MIN_UNPACKED, self.live // 4):
             self._grow()
         new_numbers = self.predicates.prepare()
@@ -103,6 +105,7 @@ class BeTree:
         self._patience = 1
         new_predicates = self.predicates.flush()
         numbers = self.expressions.write_new()
+        # before the insertion, which places expressions by the domain of an attribute
         self._widen_domains(new_predicates)
         self._fit_capacity(self.live + len(numbers))
         self._insert(numbers)
@@ -134,7 +137,7 @@ class BeTree:
             return
         # Buckets halve the domain of their attribute, so what lies below it is inserted anew.
         again = recycle_attributes(
-            self.arrays, self.expressions.arrays, arrays, self._policy(), outside
+            self.arrays, self.expressions.arrays, arrays, self._make_policy(), outside
         )
         for c in np.flatnonzero(outside).tolist():
             low[c], high[c] = widen(int(low[c]), int(high[c]), int(lowest[c]), int(highest[c]))
@@ -147,6 +150,7 @@ class BeTree:
         if self.options.construction == "batch" and not self.live:
             cutting = False
         while True:
+            # the kernel stops where an array is full, and goes on once that has grown
             done = self._insert_from(numbers, done, cutting)
             if done == len(numbers) and not (cutting and self.arrays.state[PENDING_COUNT]):
                 break
@@ -160,8 +164,8 @@ class BeTree:
             self.arrays,
             self.expressions.arrays,
             self.predicates.arrays,
-            self._policy(),
-            numbers,
+            self._make_policy(),
+            np.ascontiguousarray(numbers),  # the kernel is compiled for one layout
             done,
             cutting,
         )
@@ -187,7 +191,7 @@ class BeTree:
                 self.arrays,
                 self.expressions.arrays,
                 self.predicates.arrays,
-                self._policy(),
+                self._make_policy(),
                 dropped,
                 done,
             )
@@ -208,14 +212,16 @@ class BeTree:
         longest_leaf = int(tree.bucket[: state[USED_BUCKETS], LEAF_SIZE].max(initial=0))
         order = list_buckets(tree, ROOT)
         live = int(tree.bucket[order, LEAF_SIZE].sum())
-        room = 2 * live + 24 * longest_leaf + 512 * len(order) // 64 + (1 << 14)
-        records = pack_records(tree, order, room + 128 * fullest)
+        size = 2 * live + 24 * longest_leaf + 512 * len(order) // 64 + (1 << 14)
+        # the records go into a new array, without the gaps that moved leaves left
+        records = pack_records(tree, order, size + 128 * fullest)
         buckets = int(state[USED_BUCKETS]) + fullest + 64
         bucket, fact = grow_array(tree.bucket, buckets), grow_array(tree.fact, buckets)
         partition = grow_array(tree.partition, int(state[USED_PARTITIONS]) + 64)
-        table, wanted = tree.table, 2 * (len(bucket) + len(partition))
-        if len(table) < wanted:
-            table = rehash(table, 1 << (wanted - 1).bit_length())
+        # never more than half full, or searches in it would be long
+        table, slots = tree.table, 2 * (len(bucket) + len(partition))
+        if len(table) < slots:
+            table = rehash(table, 1 << (slots - 1).bit_length())
         self.arrays = tree._replace(
             bucket=bucket,
             fact=fact,
@@ -226,7 +232,7 @@ class BeTree:
             table=table,
         )
 
-    def _policy(self) -> Policy:
+    def _make_policy(self) -> Policy:
         options = self.options
         return Policy(
             directory=DIRECTORIES.index(options.directory),
@@ -238,7 +244,6 @@ class BeTree:
             exploit=options.exploit,
             reinserted=options.reinserted,
             bloom=int(options.bloom),
-            adapt=options.adapt,
         )
 
     def match(self, events: EventArrays, row: int) -> tuple[Numbers, Numbers]:
@@ -309,6 +314,7 @@ class BeTree:
         """Learn from the events so far: capacity (Table VI), β (Equation 15), and recycling."""
         self._fit_capacity(self.live)
         if self.options.beta is None:
+            # the more false candidates covered predicates lead to, the less they weigh
             self.beta = 0.5 - measure_false_rate(self.arrays) / 2
         self._waited += 1
         if self.options.adapt and self._waited >= self._patience:
@@ -317,7 +323,7 @@ class BeTree:
                 self.arrays,
                 self.expressions.arrays,
                 self.predicates.arrays,
-                self._policy(),
+                self._make_policy(),
                 self.options.threshold,
                 self.options.window,
             )
@@ -329,11 +335,14 @@ class BeTree:
     def _fit_capacity(self, expressions: int) -> None:
         """Let leaves grow or shrink with the number of expressions and with what matched."""
         observed = int(self.seen[EVENTS]), int(self.seen[MATCHES])
-        wanted = choose_capacity(self.options.capacity, expressions, *observed)
-        before, self.capacity = self.capacity, wanted
-        if wanted >= CAPACITY_CHANGE * before or before >= CAPACITY_CHANGE * wanted:
+        capacity = choose_capacity(self.options.capacity, expressions, *observed)
+        before, self.capacity = self.capacity, capacity
+        # leaves are not worth touching for less
+        if capacity >= CAPACITY_CHANGE * before or before >= CAPACITY_CHANGE * capacity:
             self._grow()
-            fit_leaves(self.arrays, self.expressions.arrays, self.predicates.arrays, self._policy())
+            fit_leaves(
+                self.arrays, self.expressions.arrays, self.predicates.arrays, self._make_policy()
+            )
             self._insert(np.empty(0, np.int64))
         else:
             self.capacity = before

@@ -57,6 +57,7 @@ def widen(low: int, high: int, least: int, most: int) -> tuple[int, int]:
     """
     if low == MAX_POINT:
         return least, most
+    # by as much as it spans, or further where that does not reach
     span = high - low + 1
     if least < low:
         low = max(min(least, low - span), MIN_POINT)
@@ -91,6 +92,7 @@ class Labels:
         if place < len(self._constants) and self._constants[place] == constant:
             return False
         before, after = self._labels[max(0, place - 1) : place], self._labels[place : place + 1]
+        # halfway between its neighbours; at an end, a stride beyond the last
         low = before[0] if before else (after[0] if after else 0) - 2 * LABEL_STRIDE
         high = after[0] if after else low + 2 * LABEL_STRIDE
         label = (low + high) // 2
@@ -98,6 +100,7 @@ class Labels:
         self._labels.insert(place, label)
         if low < label and abs(label) < -MIN_POINT // 2:
             return False
+        # no number is left between the neighbours: all are spread out anew
         self._labels = [LABEL_STRIDE * number for number in range(len(self._labels))]
         return True
 

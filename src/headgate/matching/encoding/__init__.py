@@ -2,5 +2,5 @@
 
 code_book      values become the numbers of regions that no condition divides
 event_columns  the columns of a batch, each encoded once
-text_search    which of very many patterns match a text, by `like_search` and `regex_search`
+text_search    which of very many patterns match a text
 """

@@ -26,8 +26,7 @@ from headgate.predicate import Column
 from headgate.schema import Schema
 from headgate.snapshot.arrays import EncodedAtoms
 from headgate.snapshot.arrays.atoms import IS_NULL, WITHIN
-from headgate.snapshot.arrays.column_table import decode_columns
-from headgate.snapshot.arrays.cuts import NUMBERS, decode_cuts, pool_of
+from headgate.snapshot.arrays.operands import NUMBERS, decode_columns, decode_cuts, pool_of
 from headgate.snapshot.arrays.selection import expand_ranges
 
 MAX_TABLE_SIZE = 1 << 16  # integers between the least and the greatest constant
@@ -59,6 +58,7 @@ class Regions:
     def codes_of_numbers(self, ordinals: npt.NDArray[Any]) -> Codes:
         """Return the code of each value that is its own ordinal."""
         if self.table is None:
+            # cuts that are not above the value, and one more, since code 0 is NULL
             return (np.searchsorted(self.cuts, ordinals, side="right") + 1).astype(np.int32)
         codes: Codes = look_up(ordinals, int(self.cuts[0]) - 1, self.table)
         return codes
@@ -87,6 +87,7 @@ class CodeBook:
         ]
         sizes = [len(rows) for rows, _ in parts]
         if parts and min(sizes) == len(columns):  # nothing is NULL
+            # a full matrix of codes, row by row: nothing has to be sorted
             start = np.arange(len(columns) + 1) * len(parts)
             column = np.tile(np.arange(len(parts), dtype=np.int32), len(columns))
             return start, column, np.stack(codes, axis=1).ravel()
@@ -126,27 +127,30 @@ def build_code_book(atoms: EncodedAtoms, schema: Schema) -> tuple[CodeBook, Inte
     order = np.argsort(cut_column, kind="stable")
     bounds = np.searchsorted(cut_column[order], np.arange(len(columns) + 1))
     for number, column in enumerate(columns):
-        mine = order[bounds[number] : bounds[number + 1]]
+        in_column = order[bounds[number] : bounds[number + 1]]
         pool = pool_of(column.type)
         if pool == NUMBERS:
-            cuts, ranks = np.unique(atoms.cuts.numbers[places[mine]], return_inverse=True)
+            cuts, ranks = np.unique(atoms.cuts.numbers[places[in_column]], return_inverse=True)
             regions.append(Regions(column, cuts, build_look_up_table(cuts)))
         else:
-            ordinals = [pools[pool][place] for place in places[mine].tolist()]
+            # texts and wide decimals are Python objects, ranked by their order there
+            ordinals = [pools[pool][place] for place in places[in_column].tolist()]
             distinct = sorted(set(ordinals))
             rank_of = {ordinal: rank for rank, ordinal in enumerate(distinct)}
             ranks = np.array([rank_of[ordinal] for ordinal in ordinals], np.int64)
             regions.append(Regions(column, distinct, None))
-        codes[mine] = ranks + 2
-    greatest = np.array([one.greatest for one in regions], np.int32)
-    return CodeBook(tuple(regions)), _intervals(atoms, owners, codes, greatest)
+        # cut 0 begins region 2, behind NULL and what is below all cuts
+        codes[in_column] = ranks + 2
+    greatest = np.array([column_regions.greatest for column_regions in regions], np.int32)
+    return CodeBook(tuple(regions)), _build_intervals(atoms, owners, codes, greatest)
 
 
-def _intervals(
+def _build_intervals(
     atoms: EncodedAtoms, owners: npt.NDArray[np.int64], codes: Codes, greatest: Codes
 ) -> Intervals:
     """Return each atom's cuts, with the ends of the column where it reaches them, as pairs."""
     count = len(atoms)
+    # constants have no column; they stand at column 0, and get no interval
     about = np.where(atoms.column >= 0, atoms.column, 0)
     last = greatest[about] if len(greatest) else np.zeros(count, np.int32)
     within, null = atoms.kind == WITHIN, atoms.kind == IS_NULL
@@ -177,6 +181,7 @@ def build_look_up_table(cuts: npt.NDArray[np.int64]) -> Codes | None:
     if not len(cuts) or int(cuts[-1]) - int(cuts[0]) > MAX_TABLE_SIZE:
         return None
     least, most = int(cuts[0]), int(cuts[-1])
+    # the value one below the least cut must be an integer of 64 bits too
     if least == np.iinfo(np.int64).min:
         return None
     values = np.arange(most - least + 2) + (least - 1)  # `most + 1` may be no integer of 64 bits

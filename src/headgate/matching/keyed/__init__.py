@@ -5,5 +5,5 @@ kernels        keys, entries, records, grid, and the inner loop; `arrays` says w
 segment        queries that were placed together, and events as their arrays need them
 parts          segments without removed queries: how queries come, go, and are merged
 batch          a batch against all parts, on one or more threads
-index          the index over these; `from_snapshot` builds one without an object for any query
+index          the index over these, from queries or from the arrays of a snapshot
 """

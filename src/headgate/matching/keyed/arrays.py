@@ -20,13 +20,17 @@ class Conditions(NamedTuple):
     `starts[a + 1]`. Query q has the program from `offsets[q]` to `offsets[q + 1]`.
     """
 
+    # by atom: uint8, int32; where its intervals begin, int64, with the end of the last behind
     kind: Any
     column: Any
     starts: Any
+    # by interval: int32, both ends included
     low: Any
     high: Any
+    # by atom: uint8, int64
     negated: Any
     slot: Any  # of a comparison or constant its column in `bits`; of a pattern its stamp
+    # by query: int64, with the end of the last behind; by entry of a program: int32, bool
     offsets: Any
     program: Any
     deciding: Any  # by entry of a program: is it not TRUE, the query does not match
@@ -38,10 +42,12 @@ class Clusters(NamedTuple):
     The record of each node's cluster is at `line_of[node]`, −1 if the node has none.
     """
 
+    # by column: int64, int64, bool
     node_base: Any
     width: Any
     is_used: Any  # by column: does any of its nodes have a cluster?
     null_columns: Any  # the columns of which an absent value leads to a cluster
+    # by node: int32; then all records, int32, and the words of all their bitmaps, uint64
     line_of: Any
     records: Any
     bits: Any
@@ -60,12 +66,15 @@ class Grid(NamedTuple):
     to check, unless the grid is exact.
     """
 
+    # by column of the grid, and by query in its order: int32
     columns: Any
     query: Any
+    # by column of the grid: int64; by column and code: int32
     table_start: Any
     row_of: Any
     bits: Any
     width: Any
+    # whether every code has a bucket of its own, so that nothing is left to check
     exact: Any
     start: Any
     column: Any
@@ -81,13 +90,16 @@ class Events(NamedTuple):
     column p matches the slots from `matched_start[first_text[p] + rank]` on.
     """
 
+    # by event: int64, with the end of the last behind; by code of an event: int32
     start: Any
     column: Any
     code: Any
     bits: Any
+    # (events, pattern columns): int64, the rank of the event's text in its column
     ranks: Any
     pattern_column: Any
     first_text: Any
+    # by text, those of one column after the other; then the slots that each matches
     matched_start: Any
     matched: Any
 
@@ -119,13 +131,17 @@ class Scratch(NamedTuple):
     when it was last met, by `clock`, which no event repeats.
     """
 
+    # (1,): int64, a count of events; by column: int32
     clock: Any
     codes: Any
     stamp: Any
     seen: Any
     stack: Any
+    # where the rows of a bitmap begin that are ANDed; records that the event leads to
     rows: Any
     met: Any
+    # (queue, 2): record and head of entries whose rows are being loaded
     waiting: Any
+    # a block of ANDed words, and the places of those that are not 0
     block: Any
     full: Any

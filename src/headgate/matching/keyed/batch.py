@@ -34,7 +34,7 @@ def match_batch(parts: Sequence[Part], batch: EventBatch, threads: int) -> Itera
     """Return the matches of a batch, in order of rows."""
     if not parts:
         return
-    rows, start, step = len(batch.events), 0, _first_step(parts)
+    rows, start, step = len(batch.events), 0, _choose_first_step(parts)
     while start < rows:
         size = min(step, rows - start)
         columns = EventColumns(batch.table.slice(start, size), size)
@@ -49,7 +49,7 @@ def match_batch(parts: Sequence[Part], batch: EventBatch, threads: int) -> Itera
             step = 2 * step
 
 
-def _first_step(parts: Sequence[Part]) -> int:
+def _choose_first_step(parts: Sequence[Part]) -> int:
     """Return all rows, or few if there are patterns or comparisons: it is unknown how many hold."""
     has_patterns = any(part.segment.patterns for part in parts)
     comparisons = sum(len(part.segment.bit_atoms) for part in parts)
@@ -58,6 +58,7 @@ def _first_step(parts: Sequence[Part]) -> int:
 
 
 def _match(work: _Work, threads: int) -> Iterator[RowMatches]:
+    # four blocks for each thread, so that none waits long for the last
     size = min(MAX_BLOCK_ROWS, max(MIN_BLOCK_ROWS, -(-work.rows // (4 * threads))))
     if threads == 1 or work.rows <= size:
         for row in range(0, work.rows, MAX_BLOCK_ROWS):
@@ -70,6 +71,7 @@ class _Work:
     """What all threads share, and a workspace for each thread and part."""
 
     def __init__(self, parts: Sequence[Part], columns: EventColumns) -> None:
+        # the largest last: its matches are handed on, those of the others held for a block
         largest_last = sorted(parts, key=lambda part: len(part.segment))
         encoded = [(part, part.segment.encode_events(columns)) for part in largest_last]
         self.others, self.largest = encoded[:-1], encoded[-1]
@@ -95,6 +97,7 @@ class _Work:
         matches = np.empty(0, np.int64), np.empty(0, np.int64)
         for (part, events), workspace in zip(self.others, self._workspaces()[:-1], strict=True):
             matches = part.match(events, row, stop, workspace, matches)
+            # a part whose output was full took fewer rows, and so do the next
             stop = row + len(matches[0]) - 1
         return Block(row, stop, *matches)
 
@@ -105,10 +108,11 @@ class _Work:
         workspace = self._workspaces()[-1]
         offsets, positions = part.match(events, block.row, block.stop, workspace, others)
         matches = RowMatches(block.row, offsets, positions)
-        rest = block.offsets[len(offsets) - 1 :]
-        return matches, Block(matches.end, block.stop, rest, block.positions)
+        remaining_offsets = block.offsets[len(offsets) - 1 :]
+        return matches, Block(matches.end, block.stop, remaining_offsets, block.positions)
 
     def _workspaces(self) -> list[Workspace]:
+        # kernels write into these, so no two threads may share one
         spaces: list[Workspace] | None = getattr(self._thread, "workspaces", None)
         if spaces is None:
             parts = (*self.others, self.largest)

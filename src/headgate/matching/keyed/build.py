@@ -58,6 +58,7 @@ class Keys:
 
     def without(self, queries: npt.NDArray[np.int32]) -> Keys:
         """Return the keys without those of some queries."""
+        # the bounds stay one for each query; those left out have no literals
         lengths = np.diff(self.start)
         is_kept = np.ones(len(lengths), np.bool_)
         is_kept[queries] = False
@@ -213,6 +214,7 @@ def _assign_slots(atoms: EncodedAtoms) -> Slots:
     """Give patterns on the same column one slot, negated or not, and comparisons one each."""
     of_atom = np.zeros(len(atoms), np.int64)
     texts = np.flatnonzero(atoms.kind == MATCHES)
+    # (atoms, 2): the column, and the number of the pattern
     pairs = np.stack([atoms.column[texts].astype(np.int64), atoms.start[texts]], axis=1)
     _, first, numbers = np.unique(pairs, axis=0, return_index=True, return_inverse=True)
     of_atom[texts] = numbers.reshape(-1)
@@ -230,6 +232,7 @@ def _pattern_lines(
     texts = np.flatnonzero(atoms.kind == MATCHES)
     is_negated = atoms.negated[texts] == 1
     likes, not_likes = texts[~is_negated], texts[is_negated]
+    # where the pattern matches, LIKE is TRUE and NOT LIKE is FALSE
     plain[slots.of_atom[likes]] = literal_lines[likes, TRUE]
     negated[slots.of_atom[not_likes]] = literal_lines[not_likes, FALSE]
     return plain, negated
@@ -246,6 +249,7 @@ def _build_grid(
     columns = np.flatnonzero(counts)
     columns = columns[np.argsort(-counts[columns], kind="stable")].astype(np.int32)
     words = len(numbers) / 64
+    # a row of words for each column, against each query as often as its key holds
     by_grid = GRID_COLUMN_NS * len(columns) + GRID_WORD_NS * words * len(columns)
     by_keys = CANDIDATE_NS * weight[numbers].sum()
     if by_grid > by_keys or not len(columns):
@@ -293,13 +297,16 @@ def estimate_costs(
     match often.
     """
     atoms, program = encoded.atoms, encoded.trees.program
+    # (atoms, 3): by atom and truth value
     cost = np.full((len(atoms), 3), UNKNOWN)
+    # by atom: how often programs mention it
     uses = np.bincount(program[program >= 0], minlength=len(atoms))
     column = np.where(atoms.column >= 0, atoms.column, 0)
 
     # conditions on one value: the share of the column's regions, among events that have it
     mentions = np.bincount(atoms.column[atoms.column >= 0], uses[atoms.column >= 0], len(greatest))
     present = np.clip(mentions / max(1, len(encoded)), MIN_SHARE, 1.0)
+    # codes in the intervals before each, so that those of an atom are a difference
     sizes = np.concatenate(([0], np.cumsum(intervals.high - intervals.low + 1)))
     covered = sizes[intervals.start[1:]] - sizes[intervals.start[:-1]]
     share = covered / np.maximum(greatest[column] if len(greatest) else 1, 1)
@@ -309,6 +316,7 @@ def estimate_costs(
     cost[within, TRUE] = np.where(share > 0, true, NEVER)[within]
     cost[within, FALSE] = np.where(share < 1, false, NEVER)[within]
     cost[within, NULL] = NULL_SHARE
+    # IS NULL holds where the attribute is absent, IS NOT NULL where it is there
     positive = null & (atoms.negated == 0)
     cost[null, TRUE] = np.where(positive, NULL_SHARE, often)[null]
     cost[null, FALSE] = np.where(positive, often, NULL_SHARE)[null]
@@ -320,10 +328,12 @@ def estimate_costs(
     texts = np.flatnonzero(atoms.kind == MATCHES)
     letters = np.diff(atoms.patterns.text.offsets)[atoms.start[texts]]
     popularity = uses[texts] / max(1, len(encoded))
+    # as often as the pattern is used, or by its length: each letter halves it
     matching = np.clip(np.maximum(popularity, 0.5**letters), *PATTERN_SHARES)
     cost[texts, np.where(atoms.negated[texts] == 0, TRUE, FALSE)] = matching
     cost[texts, NULL] = NULL_SHARE
     constant = np.flatnonzero(atoms.kind == CONSTANT)
+    # nothing can be placed under a constant's own truth value: every event has it
     cost[constant] = NEVER
     cost[constant, atoms.code[constant]] = UNKNOWN
     return cost

@@ -1,9 +1,16 @@
-"""The keyed index: an event looks only at queries that one of its own values leads to."""
+"""The keyed index: an event looks only at queries that one of its own values leads to.
+
+`build_from_snapshot` builds one from the arrays of a snapshot, without an object for any query. The
+base of a snapshot is placed once and kept, since all versions that follow from it share it. A new
+version then costs no more than its own changes.
+"""
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from threading import Thread
+from dataclasses import replace
+from threading import Lock, Thread
 from typing import Any, Self
 
 import numpy as np
@@ -11,6 +18,7 @@ import numpy as np
 from headgate.matching.base import BaseIndex
 from headgate.matching.keyed.batch import match_batch
 from headgate.matching.keyed.parts import (
+    Part,
     Parts,
     add_queries,
     build_parts,
@@ -18,14 +26,22 @@ from headgate.matching.keyed.parts import (
     merge_parts,
     remove_queries,
 )
+from headgate.matching.keyed.segment import Segment, build_segment
 from headgate.matching.matches import Matches, Numbers, to_events
 from headgate.matching.protocol import Placement
 from headgate.portable import count_processors
 from headgate.queries import Query
 from headgate.schema import Schema, Stream
+from headgate.snapshot import Snapshot
 from headgate.snapshot.arrays import EncodedQueries, decode_queries
-from headgate.snapshot.arrays.selection import select_queries
+from headgate.snapshot.arrays.selection import concatenate_queries, select_queries
 from headgate.snapshot.arrays.texts import unpack
+
+MAX_CACHED_BASES = 2
+
+# The bases of snapshots, placed, by checksum, schema and stream; the last used are at the end.
+_bases: OrderedDict[tuple[str, str, str], Segment] = OrderedDict()
+_bases_lock = Lock()
 
 
 class KeyedIndex(BaseIndex):
@@ -89,6 +105,7 @@ class KeyedIndex(BaseIndex):
 
     def _discard(self, query_id: str, position: int) -> None:
         del query_id
+        # a query that no match has seen yet is in no part
         if self._new.pop(position, None) is None:
             self._removed.append(position)
 
@@ -103,8 +120,10 @@ class KeyedIndex(BaseIndex):
         for part in self._apply_changes():
             numbers = part.numbers(positions)
             queries = select_queries(part.segment.encoded, numbers, self._schema)
-            held = part.segment.positions[numbers].tolist()
-            by_position.update(zip(held, decode_queries(queries, self._schema), strict=True))
+            held_positions = part.segment.positions[numbers].tolist()
+            by_position.update(
+                zip(held_positions, decode_queries(queries, self._schema), strict=True)
+            )
         return [by_position[position] for position in positions.tolist()]
 
     def match_chunks(self, events: Any) -> Iterator[Matches]:
@@ -118,6 +137,7 @@ class KeyedIndex(BaseIndex):
             if self._removed or self._new:
                 parts = remove_queries(self._parts, self._removed)
                 self._parts = add_queries(parts, self._new, self._schema, self._fixed)
+                # a merge that began before still holds them, and removes them when it is done
                 self._removed_since += self._removed
                 self._removed, self._new = [], {}
                 if self._merging is None and is_stale(self._parts):
@@ -131,9 +151,11 @@ class KeyedIndex(BaseIndex):
         try:
             while self._fixed:
                 parts = self._parts[: self._fixed]
+                # without the lock, since it takes long; matches go on with the old parts
                 whole = merge_parts(parts, self._schema)
                 with self._lock:
                     merged = remove_queries(whole, self._removed_since)
+                    # parts that came meanwhile stay behind the merged one
                     self._parts = merged + self._parts[len(parts) :]
                     self._removed_since = []
                     self._fixed = len(self._parts) if is_stale(self._parts) else 0
@@ -180,3 +202,67 @@ class KeyedIndex(BaseIndex):
 
 def _collect_columns(parts: Parts) -> set[str]:
     return {column.name for part in parts for column in part.segment.columns}
+
+
+def build_from_snapshot(snapshot: Snapshot, stream: Stream) -> KeyedIndex:
+    """Return an index of the filters on a stream, at their positions among these in the set."""
+    # rank: the position in the index of each stored query; −1 if it is removed or no such filter
+    stored, is_filter = snapshot.stored, snapshot.mark_filters(stream)
+    order = snapshot.find_filters(stream)
+    rank = np.full(len(is_filter), -1)
+    rank[order] = np.arange(len(order))
+    parts: Parts = ()
+    if len(order):
+        base = len(stored[0])
+        parts += _build_base(
+            snapshot, stored[0], np.flatnonzero(is_filter[:base]), rank[:base], stream
+        )
+        parts += _build_deltas(stored[1:], rank[base:], snapshot.schema)
+    return KeyedIndex.from_parts(stream, snapshot.schema, parts, _collect_ids(stored, order))
+
+
+def _build_base(
+    snapshot: Snapshot, base: EncodedQueries, numbers: Numbers, rank: Numbers, stream: Stream
+) -> Parts:
+    """Return what is left of the base; its removed queries keep a number, but never match."""
+    if not len(numbers):
+        return ()
+    # a base names attributes by their numbers in the schema, so that this belongs to the key
+    manifest = snapshot.manifest
+    key = manifest.segments[0].blake2b, manifest.schema, stream.name
+    with _bases_lock:
+        base_segment = _bases.get(key)
+        if base_segment is None:
+            queries = select_queries(base, numbers, snapshot.schema)
+            base_segment = build_segment(queries, np.arange(len(numbers)), snapshot.schema)
+            _bases[key] = base_segment
+        _bases.move_to_end(key)
+        while len(_bases) > MAX_CACHED_BASES:
+            _bases.popitem(last=False)
+    ranks = rank[numbers]
+    # positions must ascend, so a removed query repeats the one before it
+    segment = replace(base_segment, positions=np.maximum.accumulate(ranks))
+    return (Part.from_segment(segment, ranks >= 0),)
+
+
+def _build_deltas(deltas: list[EncodedQueries], rank: Numbers, schema: Schema) -> Parts:
+    """Return a part of the living queries that came after the base, in order of rank."""
+    living, ranks = [], []
+    for queries in deltas:
+        # the ranks of this segment's queries, then those of the segments behind it
+        segment_rank, rank = rank[: len(queries)], rank[len(queries) :]
+        numbers = np.flatnonzero(segment_rank >= 0)
+        living.append(select_queries(queries, numbers, schema))
+        ranks.append(segment_rank[numbers])
+    if not sum(map(len, living)):
+        return ()
+    # in one segment, whose positions must ascend
+    positions = np.concatenate(ranks)
+    order = np.argsort(positions)
+    queries = select_queries(concatenate_queries(living, schema), order, schema)
+    return build_parts(queries, positions[order], schema)
+
+
+def _collect_ids(stored: list[EncodedQueries], order: Numbers) -> list[str]:
+    names = [name for queries in stored for name in unpack(queries.ids)]
+    return [names[position] for position in order.tolist()]

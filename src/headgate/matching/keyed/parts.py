@@ -49,6 +49,7 @@ class Part:
     def from_segment(cls, segment: Segment, is_alive: Mask | None = None) -> Part:
         """Return the part of a segment that is alive, by number; by default all of it."""
         alive = np.ones(len(segment), np.bool_) if is_alive is None else is_alive
+        # the kernel skips the translation where numbers are positions already
         is_same = np.array_equal(segment.positions, np.arange(len(segment)))
         position = segment.positions[:0] if is_same else segment.positions
         return cls(segment, alive, _pack(segment.built, alive), position)
@@ -82,9 +83,9 @@ class Part:
         Fewer rows are matched if the output is full, but at least one.
         """
         built = self.segment.built
-        most = int(np.diff(others[0]).max(initial=0))
+        max_others = int(np.diff(others[0]).max(initial=0))
         # allocated anew for every call: memory is mapped only when it is written to
-        out = np.empty(max(OUTPUT_SIZE, len(self.segment) + most), np.int64)
+        out = np.empty(max(OUTPUT_SIZE, len(self.segment) + max_others), np.int64)
         end = match(
             built.conditions,
             built.clusters,
@@ -152,6 +153,7 @@ def add_queries(parts: Parts, new: Mapping[int, Query], schema: Schema, fixed: i
     positions = np.fromiter(new, np.int64, len(new))
     merged: list[Part] = []
     size = len(new)
+    # take in the last parts as long as each is not much larger than all that comes
     while len(parts) > fixed and len(parts[-1].segment) <= min(
         MAX_MERGED_AT_ONCE, MAX_MERGE_RATIO * size
     ):
@@ -159,6 +161,7 @@ def add_queries(parts: Parts, new: Mapping[int, Query], schema: Schema, fixed: i
         merged.insert(0, last)
         size += len(last.segment)
     if merged:
+        # in the order of the parts, so that positions ascend
         older, older_positions = collect_living(merged, schema)
         encoded = concatenate_queries([older, encoded], schema)
         positions = np.concatenate([older_positions, positions])
@@ -185,6 +188,7 @@ def is_stale(parts: Sequence[Part]) -> bool:
     if not parts:
         return False
     largest = max(len(part.segment) for part in parts)
+    # what a match reads in vain, and what it reads besides the largest part
     removed = sum(part.removed for part in parts)
     elsewhere = sum(len(part.segment) for part in parts) - largest
     return removed + elsewhere > max(STALE_SHARE * largest, MIN_STALE)
@@ -201,6 +205,7 @@ def _pack(built: KeyedArrays, is_alive: Mask) -> Living:
 
 
 def _pack_bits(bits: Mask) -> npt.NDArray[np.uint64]:
+    # whole words, and a spare one where the bits fill them
     padded = np.zeros((len(bits) // 64 + 1) * 64, np.bool_)
     padded[: len(bits)] = bits
     return np.packbits(padded, bitorder="little").view(np.uint64)

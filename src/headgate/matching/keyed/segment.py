@@ -68,6 +68,7 @@ class Segment:
                 bits[:, slot] = TRUTH_VALUES.index(atom.value)
                 continue
             left, right = columns.whole(atom.left), columns.whole(atom.right)
+            # FALSE where a side is NULL, so that NULL is written over it
             truth = compare_columns(atom, left, right).astype(np.uint8)
             for side in (left, right):
                 if side.valid is not None:
@@ -80,6 +81,7 @@ class Segment:
 
         The texts of all columns are numbered one column after the other.
         """
+        # (events, pattern columns): the rank of the event's text among those of the column
         ranks = np.zeros((len(columns), len(self.patterns)), np.int64)
         numbers = {column: number for number, column in enumerate(self.columns)}
         first_text, starts, matched = [], [np.zeros(1, np.int64)], [np.empty(0, np.int64)]
@@ -87,6 +89,7 @@ class Segment:
         for place, patterns in enumerate(self.patterns):
             column = columns.whole(patterns.column)
             ranks[:, place] = column.codes
+            # `ends` count from 0 in each column, `starts` through all of them
             ends, hits = patterns.search.match(column.ranked or [])
             first_text.append(text_count)
             starts.append(ends[1:] + hit_count)
@@ -105,7 +108,7 @@ class Segment:
         if number in self.built.grid.query:
             others, figures = len(self.built.grid.query) - 1, self.built.figures
             how = (
-                f"in a bitmap with {others:,} others, looked at for every event: that is estimated "
+                f"in a bitmap with {others:,} others, evaluated for every event: that is estimated "
                 f"at {figures.grid_ns / 1000:.2g} µs an event, and at "
                 f"{figures.keys_ns / 1000:.2g} by keys"
             )
@@ -118,9 +121,10 @@ class Segment:
             np.array([0, len(program)]), program, key_costs(self.encoded, self.built)
         )
         if weight[0] == NEVER:
-            return Placement(KIND, "looked at for no event, because it cannot match")
+            return Placement(KIND, "evaluated for no event, because it cannot match")
         if weight[0] == UNKNOWN:
-            return Placement(KIND, "looked at for every event, because no condition leads to it")
+            return Placement(KIND, "evaluated for every event, because no condition leads to it")
+        # an atom may stand in a program twice, and is named once
         literals = sorted(set(zip(atoms.tolist(), targets.tolist(), strict=True)))
         numbers = np.array([atom for atom, _ in literals], np.int64)
         key_atoms = decode_atoms(self.encoded.atoms, schema, numbers)
@@ -128,7 +132,7 @@ class Segment:
             render_predicate(_to_condition(atom, target))
             for atom, (_, target) in zip(key_atoms, literals, strict=True)
         ]
-        how = "looked at for events that meet one of these conditions"
+        how = "evaluated for events that meet one of these conditions"
         return Placement(KIND, how, tuple(keys), min(1.0, float(weight[0])))
 
 

@@ -1,8 +1,8 @@
 """Patterns: SQL's LIKE, and Java's regular expressions on RE2.
 
-`like` matches LIKE. `java_regex` translates a regular expression to one that RE2 understands the
-same, or refuses it by name: `cursor` reads, `translation` parses, `character_class` and
-`character_set` know what a class holds, and `fragment` puts the pieces together.
+`like` matches LIKE. `java_regex` parses a regular expression and translates it to one that RE2
+understands the same, or refuses it by name: `cursor` reads, `character_class` and `character_set`
+know what a class holds, and `fragment` puts the pieces together.
 """
 
 from headgate.predicate.pattern.errors import PatternRefused

@@ -60,11 +60,11 @@ def _open(cursor: Cursor) -> _OpenClass:
     return _OpenClass(start, cursor.skip("^"))
 
 
-def _close(cursor: Cursor, done: _OpenClass) -> CharacterSet:
-    members = CharacterSet.union(done.parts)
+def _close(cursor: Cursor, closed: _OpenClass) -> CharacterSet:
+    members = CharacterSet.union(closed.parts)
     if members is None:
-        raise cursor.refusal("a negated property inside a class", done.start)
-    return members.complement() if done.is_negated else members
+        raise cursor.refusal("a negated property inside a class", closed.start)
+    return members.complement() if closed.is_negated else members
 
 
 def _read_part(cursor: Cursor, ignore_case: bool) -> CharacterSet:
@@ -78,7 +78,7 @@ def _read_part(cursor: Cursor, ignore_case: bool) -> CharacterSet:
     if isinstance(high, CharacterSet) or high < low:
         raise cursor.invalid("a range that ends before it starts", start)
     members = CharacterSet.of((low, high))
-    return members.case_folded() if ignore_case else members
+    return members.fold_case() if ignore_case else members
 
 
 def _is_range(cursor: Cursor) -> bool:
@@ -96,29 +96,32 @@ def _read_member(cursor: Cursor, ignore_case: bool) -> int | CharacterSet:
         raise cursor.invalid("a class is not closed", cursor.at)
     if cursor.peek() != "\\":
         return ord(cursor.take())
+    # At the start of a range `\v` is the vertical tab, as at its end.
     if cursor.peek(3) == "\\v-":
         cursor.take(2)
         return 0x0B
     start = cursor.at
-    if cursor.peek(2)[1:] in _ONLY_OUTSIDE:
+    if cursor.peek(2)[1:] in _ESCAPES_OUTSIDE_ONLY:
         cursor.take(2)
         raise cursor.invalid(f"`{cursor.written(start)}` has no meaning in a class", start)
     return read_escape(cursor, ignore_case=ignore_case)
 
 
-_ONLY_OUTSIDE = frozenset("123456789ABGRXZbkz")
+# Digits are backreferences, the letters anchors, boundaries and other things that are no set.
+_ESCAPES_OUTSIDE_ONLY = frozenset("123456789ABGRXZbkz")
 
 
-_SIMPLE = {"t": 0x09, "n": 0x0A, "r": 0x0D, "f": 0x0C, "a": 0x07, "e": 0x1B}
+_CONTROL_ESCAPES = {"t": 0x09, "n": 0x0A, "r": 0x0D, "f": 0x0C, "a": 0x07, "e": 0x1B}
 
-_SETS = {
+_SET_ESCAPES = {
     "d": sets.DIGIT,
     "w": sets.WORD,
     "s": sets.SPACE,
     "h": sets.HORIZONTAL_SPACE,
     "v": sets.VERTICAL_SPACE,
 }
-_SETS |= {name.upper(): members.complement() for name, members in _SETS.items()}
+# The upper-case letter is everything else.
+_SET_ESCAPES |= {name.upper(): members.complement() for name, members in _SET_ESCAPES.items()}
 
 _POSIX = {
     "Lower": sets.LOWER,
@@ -146,7 +149,7 @@ _CATEGORIES = frozenset(
 _CASED = ("Lu", "Ll", "Lt")
 _UNIONS = {"LC": _CASED, "LD": ("L", "Nd")}
 
-_REFUSED = {
+_REFUSED_ESCAPES = {
     "G": "end of the previous match",
     "R": "line break",
     "X": "grapheme cluster",
@@ -174,10 +177,10 @@ def read_escape(cursor: Cursor, *, ignore_case: bool = False) -> int | Character
     if letter in ("p", "P"):
         members = _read_property(cursor, start, ignore_case)
         return members.complement() if letter == "P" else members
-    if letter in _SETS:
-        return _SETS[letter]
-    if letter in _REFUSED:
-        raise cursor.refusal(_REFUSED[letter], start)
+    if letter in _SET_ESCAPES:
+        return _SET_ESCAPES[letter]
+    if letter in _REFUSED_ESCAPES:
+        raise cursor.refusal(_REFUSED_ESCAPES[letter], start)
     if letter == "N":
         cursor.match(_BRACED)
         raise cursor.refusal("character by name", start)
@@ -185,16 +188,18 @@ def read_escape(cursor: Cursor, *, ignore_case: bool = False) -> int | Character
 
 
 def _read_code_point(cursor: Cursor, letter: str, start: int) -> int:
-    if letter in _SIMPLE:
-        return _SIMPLE[letter]
+    if letter in _CONTROL_ESCAPES:
+        return _CONTROL_ESCAPES[letter]
     if letter == "0":
         return _read_number(cursor, _OCTAL, 8, start)
     if letter == "x":
-        return _not_surrogate(cursor, _read_number(cursor, _HEXADECIMAL, 16, start), start)
+        return _refuse_surrogate(cursor, _read_number(cursor, _HEXADECIMAL, 16, start), start)
     if letter == "u":
-        return _not_surrogate(cursor, _read_utf16(cursor, start), start)
+        return _refuse_surrogate(cursor, _read_utf16(cursor, start), start)
+    # `\cA` is control-A: Java flips one bit, whatever the character.
     if letter == "c" and not cursor.is_at_end:
         return ord(cursor.take()) ^ 64
+    # Only letters are kept for escapes to come; all else stands for itself.
     if not letter or (letter.isascii() and letter.isalpha()):
         raise cursor.invalid(f"no escape `\\{letter}`", start)
     return ord(letter)
@@ -206,8 +211,8 @@ def _read_number(cursor: Cursor, form: re.Pattern[str], base: int, start: int) -
         raise cursor.invalid("digits are missing", start)
     text = digits[0].strip("{}").lstrip("0") or "0"
     # More than six digits are beyond the last code point, and need not be converted.
-    number = int(text, base) if len(text) <= 6 else sets.MAXIMUM + 1
-    if number > sets.MAXIMUM:
+    number = int(text, base) if len(text) <= 6 else sets.MAX_CODE_POINT + 1
+    if number > sets.MAX_CODE_POINT:
         raise cursor.invalid("beyond the last code point", start)
     return number
 
@@ -222,7 +227,7 @@ def _read_utf16(cursor: Cursor, start: int) -> int:
     return 0x10000 + ((unit - 0xD800) << 10) + low - 0xDC00 if 0xDC00 <= low <= 0xDFFF else unit
 
 
-def _not_surrogate(cursor: Cursor, point: int, start: int) -> int:
+def _refuse_surrogate(cursor: Cursor, point: int, start: int) -> int:
     if 0xD800 <= point <= 0xDFFF:
         raise cursor.refusal("half of a surrogate pair", start)
     return point
@@ -232,19 +237,20 @@ def _read_property(cursor: Cursor, start: int, ignore_case: bool) -> CharacterSe
     name = cursor.match(_PROPERTY)
     if name is None:
         raise cursor.invalid("the name of a property is missing", start)
-    members = _property(name[1] or name[0], ignore_case)
+    members = _find_property(name[1] or name[0], ignore_case)
     if members is None:
         raise cursor.refusal("property", start)
     return members
 
 
-def _property(name: str, ignore_case: bool) -> CharacterSet | None:
+def _find_property(name: str, ignore_case: bool) -> CharacterSet | None:
     r"""Return the members of a property, if RE2 knows them all; `(?i)` merges cased ones."""
     if ignore_case and name in ("Lower", "Upper"):
         return sets.LETTER
     if name in _POSIX:
         return _POSIX[name]
     category = _category_name(name)
+    # To Java, any of the three cases matches all of them under `(?i)`.
     if ignore_case and category in _CASED:
         category = "LC"
     parts = _UNIONS.get(category, (category,))

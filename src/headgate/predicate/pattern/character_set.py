@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 Range = tuple[int, int]
 
-MAXIMUM = 0x10FFFF
+MAX_CODE_POINT = 0x10FFFF
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +51,12 @@ class CharacterSet:
     def text(self) -> str:
         """The set as RE2 reads it."""
         if self._reaches_the_top:
-            return f"[^{_ranges_text(_gaps(self.ranges))}]"
+            return f"[^{_ranges_text(_find_gaps(self.ranges))}]"
         # RE2 reads these pairs of letters as a folded letter, so they are written as a choice.
         if self in _TAKEN_FOR_FOLDED:
             return f"(?:{chr(self.ranges[0][0])}|{chr(self.ranges[1][0])})"
         members = _ranges_text(self.ranges) + "".join(self.categories)
+        # RE2 has no empty class, so nothing is written as all but everything.
         if not members:
             return f"[^{_ranges_text(ANYTHING.ranges)}]"
         if self.negated:
@@ -65,7 +66,7 @@ class CharacterSet:
     @property
     def _reaches_the_top(self) -> bool:
         """Written as all but its gaps, which is what its author wrote; unless it has no gaps."""
-        reaches = bool(self.ranges) and self.ranges[-1][1] == MAXIMUM
+        reaches = bool(self.ranges) and self.ranges[-1][1] == MAX_CODE_POINT
         return reaches and not self.categories and self != ANYTHING
 
     @property
@@ -77,7 +78,8 @@ class CharacterSet:
     def complement(self) -> CharacterSet:
         """Return every other code point."""
         if not self.categories:
-            return CharacterSet(_gaps(self.ranges))
+            return CharacterSet(_find_gaps(self.ranges))
+        # `\p{Lu}` becomes `\P{Lu}`; a mixture of ranges and categories is negated as a whole.
         if self._is_one_item and not self.negated:
             return CharacterSet((), (_opposite(self.categories[0]),))
         return CharacterSet(self.ranges, self.categories, not self.negated)
@@ -93,14 +95,16 @@ class CharacterSet:
     def without_control(self, character: str) -> CharacterSet | None:
         """Return all members but this one, or None when one class of RE2 cannot hold them."""
         point = ord(character)
+        # All but some, and now all but one more.
         if self.negated:
             return CharacterSet(_merge([*self.ranges, (point, point)]), self.categories, True)
         if any(map(_has_controls, self.categories)):
+            # `\P{L}` without `\r` is `[^\p{L}\r]`, but `\p{Cc}` without it is no class of RE2.
             single = self._is_one_item and self.categories[0].startswith(r"\P")
             name = _opposite(self.categories[0])
             return CharacterSet(((point, point),), (name,), True) if single else None
-        kept = _gaps(_merge([*_gaps(self.ranges), (point, point)]))
-        return CharacterSet(kept, self.categories)
+        ranges = _find_gaps(_merge([*_find_gaps(self.ranges), (point, point)]))
+        return CharacterSet(ranges, self.categories)
 
     @property
     def sample(self) -> str:
@@ -110,8 +114,9 @@ class CharacterSet:
                 return character
         return chr(self.ranges[0][0]) if self.ranges and not self.categories else "a"
 
-    def case_folded(self) -> CharacterSet:
+    def fold_case(self) -> CharacterSet:
         """Return the set with both cases of every ASCII letter: all that `(?i)` adds in Java."""
+        # A range without letters becomes an empty one, which the merge drops.
         upper = [_shift(r, "A", "Z", 32) for r in self.ranges]
         lower = [_shift(r, "a", "z", -32) for r in self.ranges]
         return CharacterSet(_merge([*self.ranges, *upper, *lower]))
@@ -146,9 +151,9 @@ def _merge(ranges: Iterable[Range]) -> tuple[Range, ...]:
     return tuple(result)
 
 
-def _gaps(ranges: tuple[Range, ...]) -> tuple[Range, ...]:
+def _find_gaps(ranges: tuple[Range, ...]) -> tuple[Range, ...]:
     starts = [0, *(high + 1 for _, high in ranges)]
-    ends = [*(low - 1 for low, _ in ranges), MAXIMUM]
+    ends = [*(low - 1 for low, _ in ranges), MAX_CODE_POINT]
     return tuple(gap for gap in zip(starts, ends, strict=True) if gap[0] <= gap[1])
 
 
@@ -182,7 +187,7 @@ _TAKEN_FOR_FOLDED = frozenset(_characters(pair) for pair in ("Kk", "Ss"))
 LINE_TERMINATORS = _characters("\n\r\x85\u2028\u2029")
 DOT = LINE_TERMINATORS.complement()
 NOTHING = CharacterSet(())
-ANYTHING = CharacterSet.of((0, MAXIMUM))
+ANYTHING = CharacterSet.of((0, MAX_CODE_POINT))
 LATIN_1 = CharacterSet.of((0, 0xFF))
 
 ASCII = CharacterSet.of((0, 0x7F))
@@ -194,7 +199,7 @@ SPACE = _characters(" \t\n\x0b\f\r")
 DIGIT = CharacterSet.of((0x30, 0x39))
 UPPER = CharacterSet.of((0x41, 0x5A))
 LOWER = CharacterSet.of((0x61, 0x7A))
-LETTER = LOWER.case_folded()
+LETTER = LOWER.fold_case()
 LETTER_OR_DIGIT = CharacterSet.of(*LETTER.ranges, *DIGIT.ranges)
 HEXADECIMAL = CharacterSet.of((0x30, 0x39), (0x41, 0x46), (0x61, 0x66))
 PUNCTUATION = CharacterSet.of((0x21, 0x2F), (0x3A, 0x40), (0x5B, 0x60), (0x7B, 0x7E))

@@ -57,10 +57,10 @@ class Cursor:
         """Return what the author wrote from `start` up to here."""
         return self.source[self.offset(start) : self.offset(self.at)]
 
-    def refusal(self, what: str, start: int) -> PatternRefused:
-        """Return a refusal of what RE2 cannot do: `what`, then the text from `start` up to here."""
+    def refusal(self, feature: str, start: int) -> PatternRefused:
+        """Return a refusal of a feature that RE2 lacks, with the text from `start` up to here."""
         text = shorten(self.written(start))
-        return PatternRefused(f"{what} `{text}`", self.offset(start), text)
+        return PatternRefused(f"{feature} `{text}`", self.offset(start), text)
 
     def invalid(self, why: str, start: int) -> PatternRefused:
         """Return a refusal of what Java does not understand either."""

@@ -133,6 +133,7 @@ def choose(alternatives: Sequence[Fragment]) -> Fragment:
     """Return any one of the alternatives."""
     if len(alternatives) == 1:
         return alternatives[0]
+    # What may be so for one alternative may be so for the choice; only zero width needs all.
     return Fragment(
         "|".join(fragment.text for fragment in alternatives),
         max(fragment.emptiness for fragment in alternatives),
@@ -153,8 +154,8 @@ def _choice_before_dollar(alternatives: Sequence[Fragment]) -> str | None:
     returning = [fragment for fragment in alternatives if fragment.ends_in_return]
     if not returning or any(fragment.before_dollar is None for fragment in returning):
         return None
-    ways = (fragment.before_dollar or fragment.text + _END for fragment in alternatives)
-    return f"(?:{'|'.join(ways)})"
+    texts = (fragment.before_dollar or fragment.text + _END for fragment in alternatives)
+    return f"(?:{'|'.join(texts)})"
 
 
 def join(fragments: Sequence[Fragment]) -> Fragment:
@@ -177,6 +178,8 @@ def join(fragments: Sequence[Fragment]) -> Fragment:
     for fragment in before:
         if fragment.dollar:
             raise fragment.dollar.refusal("{} with something behind it")
+    # The sequence may be empty where every part may. A `$` at its end is reached before any
+    # character only past parts that may all be empty.
     return Fragment(
         _join_text(before, last),
         min(fragment.emptiness for fragment in written),
@@ -236,6 +239,7 @@ def repeat(fragment: Fragment, low: int, high: int | None, mark: Mark) -> Fragme
     """
     if high == 0 or not fragment.text:
         return EMPTY
+    # An anchor that holds once holds any number of times.
     if fragment.is_zero_width:
         return fragment if low else EMPTY
     if fragment.dollar and high != 1:

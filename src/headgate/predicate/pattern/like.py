@@ -41,8 +41,8 @@ class Segment:
     @staticmethod
     def of(pieces: tuple[Piece, ...]) -> Segment:
         lead = next((n for n, piece in enumerate(pieces) if isinstance(piece, str)), len(pieces))
-        anchor = "".join(map(_example, pieces[lead : lead + 1]))
-        return Segment(pieces, lead, anchor, len("".join(map(_example, pieces))))
+        anchor = "".join(map(_make_example, pieces[lead : lead + 1]))
+        return Segment(pieces, lead, anchor, len("".join(map(_make_example, pieces))))
 
     def end_at(self, text: str, at: int) -> int | None:
         """Return where the segment ends when placed exactly here, or None if it does not fit."""
@@ -107,7 +107,7 @@ class LikePattern:
         >>> parse_like("a_c%").example()
         'aac'
         """
-        return "".join(map(_example, self.pieces))
+        return "".join(map(_make_example, self.pieces))
 
     def matches(self, text: str) -> bool:
         """Return whether the whole text matches.
@@ -119,6 +119,7 @@ class LikePattern:
         >>> parse_like("%b_%d").matches("abcd"), parse_like("%b_%d").matches("abd")
         (True, False)
         """
+        # The first segment stands at the start of the text. Without a `%` it is also the last.
         first, *others = self._segments
         at = first.end_at(text, 0)
         if at is None or not others:
@@ -143,6 +144,7 @@ def parse_like(pattern: str, escape: str = "\\") -> LikePattern:
     headgate.predicate.pattern.errors.PatternRefused:
     the escape character `\` may not precede `b` at character 2
     """
+    # Spark takes one UTF-16 unit, so no character beyond them.
     if len(escape) != 1 or ord(escape) > 0xFFFF:
         raise PatternRefused(f"an escape of one character is needed, not `{escape}`", 0, escape)
     return LikePattern(tuple(_join(_characters(pattern, escape))))
@@ -177,7 +179,7 @@ def _unescape(pattern: str, at: int, escape: str) -> str:
 def _join(pieces: list[Piece]) -> list[Piece]:
     """Return the pieces with literals that touch made one, and `%` that touch."""
     joined: list[Piece] = []
-    for kind, run in groupby(pieces, key=_kind):
+    for kind, run in groupby(pieces, key=_get_wildcard):
         if kind is None:
             joined.append("".join(map(str, run)))
         else:
@@ -185,7 +187,7 @@ def _join(pieces: list[Piece]) -> list[Piece]:
     return joined
 
 
-def _kind(piece: Piece) -> Wildcard | None:
+def _get_wildcard(piece: Piece) -> Wildcard | None:
     return piece if isinstance(piece, Wildcard) else None
 
 
@@ -201,7 +203,7 @@ def _segments(pieces: tuple[Piece, ...]) -> tuple[Segment, ...]:
     return tuple(Segment.of(tuple(segment)) for segment in segments)
 
 
-def _example(piece: Piece) -> str:
+def _make_example(piece: Piece) -> str:
     if isinstance(piece, str):
         return piece
     return "a" if piece is ANY_ONE else ""
@@ -225,7 +227,7 @@ def like_contains(outer: LikePattern, inner: LikePattern) -> bool:
     >>> like_contains(parse_like("a%"), parse_like("%a"))
     False
     """
-    pattern, text = _symbols(outer), _symbols(inner)
+    pattern, text = _list_symbols(outer), _list_symbols(inner)
     if len(pattern) * len(text) > MAX_PRODUCT:
         return False
     # A `%` of the outer pattern stays where it is; any other symbol is passed.
@@ -245,10 +247,10 @@ def _over_any_many(reached: set[int], pattern: list[Piece]) -> set[int]:
     return reached | skipped
 
 
-def _symbols(pattern: LikePattern) -> list[Piece]:
+def _list_symbols(pattern: LikePattern) -> list[Piece]:
     """Return the characters and wildcards, one by one."""
     return [s for piece in pattern.pieces for s in (piece if isinstance(piece, str) else (piece,))]
 
 
-def _stands_for(mine: Piece, other: Piece) -> bool:
-    return mine is ANY_MANY or mine == other or (mine is ANY_ONE and isinstance(other, str))
+def _stands_for(outer: Piece, inner: Piece) -> bool:
+    return outer is ANY_MANY or outer == inner or (outer is ANY_ONE and isinstance(inner, str))

@@ -28,62 +28,31 @@ from headgate.predicate import (
     IsNull,
     Matches,
     Operator,
-    Pattern,
     Within,
     columns_of,
 )
-from headgate.predicate.atoms import PatternKind
 from headgate.queries import Source
 from headgate.schema import Schema, ValueSet
-from headgate.snapshot.arrays.column_table import ColumnNumbers, ColumnTable, decode_columns
-from headgate.snapshot.arrays.cuts import CutPools, Cuts, decode_cuts, pool_of
-from headgate.snapshot.arrays.texts import Texts, pack, unpack
+from headgate.snapshot.arrays.operands import (
+    ColumnNumbers,
+    ColumnTable,
+    CutPools,
+    Cuts,
+    PatternNumbers,
+    Patterns,
+    decode_columns,
+    decode_cuts,
+    decode_patterns,
+    pool_of,
+)
 from headgate.snapshot.arrays.trees import TRUTH_VALUES
 
 CONSTANT, WITHIN, IS_NULL, COMPARE, MATCHES = range(5)
-PATTERN_KINDS: tuple[PatternKind, ...] = ("LIKE", "ILIKE", "RLIKE")
 OPERATORS: tuple[Operator, ...] = ("<", "<=", "=", "<>", ">=", ">")
+ATOM_FIELDS = ("kind", "column", "second", "code", "negated", "starts_inside", "start", "end")
 
 Flags = npt.NDArray[np.uint8]
 _Row = tuple[int, int, int, int, bool, bool, int, int]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Patterns:
-    """Pattern i has the kind `PATTERN_KINDS[kind[i]]`, its text and its escape character."""
-
-    kind: npt.NDArray[np.uint8]
-    text: Texts
-    escape: Texts
-
-    def __len__(self) -> int:
-        return len(self.kind)
-
-
-class PatternNumbers:
-    """A numbering of distinct patterns, in the order of their first occurrence."""
-
-    def __init__(self) -> None:
-        self._numbers: dict[Pattern, int] = {}
-
-    def number(self, pattern: Pattern) -> int:
-        return self._numbers.setdefault(pattern, len(self._numbers))
-
-    def arrays(self) -> Patterns:
-        return Patterns(
-            kind=np.array([PATTERN_KINDS.index(p.kind) for p in self._numbers], np.uint8),
-            text=pack(pattern.text for pattern in self._numbers),
-            escape=pack(pattern.escape for pattern in self._numbers),
-        )
-
-
-def decode_patterns(patterns: Patterns) -> list[Pattern]:
-    """Return the patterns as objects, by number."""
-    columns = (patterns.kind.tolist(), unpack(patterns.text), unpack(patterns.escape))
-    return [
-        Pattern(PATTERN_KINDS[kind], text, escape)
-        for kind, text, escape in zip(*columns, strict=True)
-    ]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -116,6 +85,7 @@ class AtomNumbers:
         self._columns = ColumnNumbers(schema)
         self._cuts = CutPools()
         self._patterns = PatternNumbers()
+        # by columns and atom, or what stands for it: its number, which is its place in `_rows`
         self._numbers: dict[tuple[object, ...], int] = {}
         self._rows: list[_Row] = []
         self._alive: list[Atom] = []
@@ -130,6 +100,7 @@ class AtomNumbers:
         A million queries share their atoms as objects, and hashing an atom takes longer than all
         else. So an object that was seen is known by its address, and kept alive for that.
         """
+        # by the address of an object: the number of the atom, and of the column
         known: dict[int, int] = {}
         known_columns: dict[int, int] = {}
 
@@ -174,6 +145,7 @@ class AtomNumbers:
         return MATCHES, columns[0], -1, 0, atom.negated, False, place, place + 1
 
     def arrays(self) -> EncodedAtoms:
+        # from rows to columns; without rows there is nothing to transpose
         kind, column, second, code, negated, starts_inside, start, end = (
             zip(*self._rows, strict=True) if self._rows else ((),) * 8
         )
@@ -203,6 +175,7 @@ class _Decoder:
     def __init__(self, encoded: EncodedAtoms, schema: Schema) -> None:
         self._encoded = encoded
         self._columns = decode_columns(encoded.columns, schema)
+        # the pool of a column follows from its type, so it is looked up once for each
         pools = decode_cuts(encoded.cuts)
         self._pools = [pools[pool_of(column.type)] for column in self._columns]
         self._patterns = decode_patterns(encoded.patterns)

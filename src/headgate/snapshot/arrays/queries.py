@@ -1,8 +1,8 @@
 """Queries as dense arrays, and back again exactly.
 
 A query is its id, its metadata, its frame and its condition. Conditions are postfix
-programs (`trees`) over distinct atoms (`atoms`), which name columns of the schema (`column_table`)
-and hold their constants in pools of cuts (`cuts`).
+programs (`trees`) over distinct atoms (`atoms`), which refer to columns of the schema, and to cuts
+and patterns in pools (`operands`).
 
 A frame is a query without its id, condition and metadata: what it selects, from where, grouped. A
 million queries have few frames, most often the single one `SELECT * FROM trades`. So frames are
@@ -28,7 +28,7 @@ from headgate.snapshot.arrays.texts import Texts, pack, unpack
 from headgate.snapshot.arrays.trees import Trees, from_postfix, to_postfix
 from headgate.sql import Script, render_select
 
-_CHUNK = 1 << 16  # queries that are decoded at once
+_QUERIES_PER_CHUNK = 1 << 16  # queries that are decoded at once
 _FRAME_ID = "framed"
 
 
@@ -92,11 +92,12 @@ class _Encoder:
         # arrays of machine numbers: lists of Python integers would take far more memory
         program, offsets = array("i"), array("q", [0])
         for query in queries:
-            frame = self._frame(query)
+            frame = self._find_frame(query)
             try:
                 program.extend(to_postfix(query.where, frame.number_of))
             except UsageError as error:
                 raise UsageError(f"query `{query.id}`: {error}") from None
+            # the program of query i ends where that of the next begins
             offsets.append(len(program))
             frames.append(frame.number)
             streams.append(frame.stream)
@@ -113,7 +114,7 @@ class _Encoder:
             atoms=self._atoms.arrays(),
         )
 
-    def _frame(self, query: Query) -> _Frame:
+    def _find_frame(self, query: Query) -> _Frame:
         # by its parts: rendering and reading SQL for each query would take most of the time
         key = (query.sources, query.outputs, query.distinct, query.group_by)
         frame = self._frames.get(key)
@@ -133,15 +134,16 @@ def decode_queries(encoded: EncodedQueries, schema: Schema) -> Iterator[Query]:
     """Return the queries, one after the other; equal atoms are one object."""
     atoms = decode_atoms(encoded.atoms, schema)
     frames = decode_frames(encoded.frames, schema)
-    for start in range(0, len(encoded), _CHUNK):
-        yield from _chunk(encoded, start, start + _CHUNK, atoms, frames)
+    for start in range(0, len(encoded), _QUERIES_PER_CHUNK):
+        yield from _decode_chunk(encoded, start, start + _QUERIES_PER_CHUNK, atoms, frames)
 
 
-def _chunk(
+def _decode_chunk(
     encoded: EncodedQueries, start: int, stop: int, atoms: list[Atom], frames: list[Query]
 ) -> Iterator[Query]:
     # lists are faster to read one by one than arrays, but larger: so chunk by chunk
     offsets = encoded.trees.offsets[start : stop + 1]
+    # offsets count through all queries, `program` begins at the first of the chunk
     first = int(offsets[0])
     program = encoded.trees.program[first : int(offsets[-1])].tolist()
     ends = (offsets - first).tolist()

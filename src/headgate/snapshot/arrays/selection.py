@@ -10,16 +10,20 @@ import numpy as np
 import numpy.typing as npt
 
 from headgate.schema import Schema
-from headgate.snapshot.arrays.atoms import (
-    MATCHES,
-    WITHIN,
-    EncodedAtoms,
+from headgate.snapshot.arrays.atoms import ATOM_FIELDS, MATCHES, WITHIN, EncodedAtoms
+from headgate.snapshot.arrays.operands import (
+    NUMBERS,
+    TEXTS,
+    WIDE,
+    ColumnTable,
+    Cuts,
     PatternNumbers,
     Patterns,
+    decode_columns,
     decode_patterns,
+    pack_columns,
+    pool_of,
 )
-from headgate.snapshot.arrays.column_table import ColumnTable, decode_columns
-from headgate.snapshot.arrays.cuts import NUMBERS, TEXTS, WIDE, Cuts, pool_of
 from headgate.snapshot.arrays.queries import EncodedQueries
 from headgate.snapshot.arrays.texts import Texts, pack, unpack
 from headgate.snapshot.arrays.trees import Trees
@@ -35,7 +39,7 @@ def expand_ranges(starts: Numbers, ends: Numbers) -> Numbers:
     [5, 6, 0]
     """
     lengths = ends - starts
-    return np.arange(lengths.sum()) - np.repeat(_starts(lengths)[:-1] - starts, lengths)
+    return np.arange(lengths.sum()) - np.repeat(_to_offsets(lengths)[:-1] - starts, lengths)
 
 
 def select_queries(encoded: EncodedQueries, places: Numbers, schema: Schema) -> EncodedQueries:
@@ -54,7 +58,7 @@ def select_queries(encoded: EncodedQueries, places: Numbers, schema: Schema) -> 
         stream=encoded.stream[places],
         frame=encoded.frame[places],
         frames=encoded.frames,
-        trees=Trees(_starts(ends - starts), _renumber(program, numbers)),
+        trees=Trees(_to_offsets(ends - starts), _renumber(program, numbers)),
         atoms=_take_atoms(encoded.atoms, used, schema),
     )
 
@@ -67,12 +71,14 @@ def concatenate_queries(parts: Sequence[EncodedQueries], schema: Schema) -> Enco
     atoms, numbers = _remove_duplicates(
         _concatenate_atoms([part.atoms for part in parts], schema), schema
     )
+    # atoms of a part are numbered behind those of the parts before it, then anew as distinct
     before = np.cumsum([0, *(len(part.atoms) for part in parts)])
     programs = [
         _renumber(part.trees.program, numbers[shift : shift + len(part.atoms)])
         for part, shift in zip(parts, before.tolist(), strict=False)
     ]
     sizes = [np.diff(part.trees.offsets) for part in parts]
+    # most parts have the same single frame
     frames, frame_of = _number_distinct([unpack(part.frames) for part in parts])
     return EncodedQueries(
         ids=_concatenate_texts([part.ids for part in parts]),
@@ -83,7 +89,7 @@ def concatenate_queries(parts: Sequence[EncodedQueries], schema: Schema) -> Enco
             [number[part.frame] for part, number in zip(parts, frame_of, strict=True)], np.int32
         ),
         frames=pack(frames),
-        trees=Trees(_starts(_concatenate(sizes, np.int64)), _concatenate(programs, np.int32)),
+        trees=Trees(_to_offsets(_concatenate(sizes, np.int64)), _concatenate(programs, np.int32)),
         atoms=atoms,
     )
 
@@ -95,23 +101,24 @@ def take_texts(texts: Texts, places: Numbers) -> Texts:
     ['bc', 'bc', 'a']
     """
     starts, ends = texts.offsets[places], texts.offsets[places + 1]
-    return Texts(_starts(ends - starts), texts.data[expand_ranges(starts, ends)])
+    return Texts(_to_offsets(ends - starts), texts.data[expand_ranges(starts, ends)])
 
 
 def _take_atoms(atoms: EncodedAtoms, places: Numbers, schema: Schema) -> EncodedAtoms:
     """Return the atoms at these places, with only the columns, cuts and patterns that they use."""
     # cuts and patterns close up: the ranges of the atoms are numbered anew, pool by pool
     kind, start, end = atoms.kind[places], atoms.start[places].copy(), atoms.end[places].copy()
-    pools = _pools(atoms, schema)[places]
+    pools = _find_pools(atoms, schema)[places]
     taken_cuts = {}
     for pool in (NUMBERS, WIDE, TEXTS):
-        mine = (kind == WITHIN) & (pools == pool)
-        taken_cuts[pool] = expand_ranges(start[mine], end[mine])
-        bounds = _starts(end[mine] - start[mine])
-        start[mine], end[mine] = bounds[:-1], bounds[1:]
+        in_pool = (kind == WITHIN) & (pools == pool)
+        taken_cuts[pool] = expand_ranges(start[in_pool], end[in_pool])
+        bounds = _to_offsets(end[in_pool] - start[in_pool])
+        start[in_pool], end[in_pool] = bounds[:-1], bounds[1:]
     texts = kind == MATCHES
     patterns, numbers = np.unique(start[texts], return_inverse=True)
     start[texts], end[texts] = numbers, numbers + 1
+    # columns that no atom mentions any more are left out as well
     cuts, columns = atoms.cuts, atoms.columns
     column, second = atoms.column[places], atoms.second[places]
     mentioned = np.union1d(column[column >= 0], second[second >= 0]).astype(np.int64)
@@ -150,12 +157,14 @@ def _remove_duplicates(atoms: EncodedAtoms, schema: Schema) -> tuple[EncodedAtom
     # WITHIN is left out: its cuts would have to be compared too, and repetition costs only room
     others = np.flatnonzero(atoms.kind != WITHIN)
     fields = (atoms.kind, atoms.column, atoms.second, atoms.code, atoms.negated, atoms.start)
+    # (atoms, 6): all that tells two apart; equal ones share the range of one pattern, if any
     keys = np.stack([field[others].astype(np.int64) for field in fields], axis=1)
     _, first, same = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    # by atom: the first one that equals it, itself for a WITHIN
     stands_for = np.arange(len(atoms))
     stands_for[others] = others[first[same.reshape(-1)]]
-    kept, numbers = np.unique(stands_for, return_inverse=True)
-    return _take_atoms(atoms, kept, schema), numbers.astype(np.int64)
+    distinct, numbers = np.unique(stands_for, return_inverse=True)
+    return _take_atoms(atoms, distinct, schema), numbers.astype(np.int64)
 
 
 def _renumber(program: npt.NDArray[np.int32], numbers: Numbers) -> npt.NDArray[np.int32]:
@@ -167,12 +176,13 @@ def _renumber(program: npt.NDArray[np.int32], numbers: Numbers) -> npt.NDArray[n
 
 def _concatenate_atoms(parts: Sequence[EncodedAtoms], schema: Schema) -> EncodedAtoms:
     # equal columns and patterns of different parts become one; cuts stay as they are
-    columns, column_of = _number_distinct([_column_keys(part.columns) for part in parts])
+    columns, column_of = _number_distinct([_list_column_keys(part.columns) for part in parts])
     numbers = PatternNumbers()
     pattern_of = [
         np.array([numbers.number(pattern) for pattern in decode_patterns(part.patterns)], np.int64)
         for part in parts
     ]
+    # (parts + 1, 3): how many cuts lie in each pool before those of a part
     before = np.cumsum([(0, 0, 0), *(part.cuts.sizes for part in parts)], axis=0)
     renumbered = [
         _renumber_atoms(part, number, pattern, shift, schema)
@@ -180,28 +190,17 @@ def _concatenate_atoms(parts: Sequence[EncodedAtoms], schema: Schema) -> Encoded
     ]
     cuts = [part.cuts for part in parts]
 
-    def all_of(name: str) -> Any:
-        return np.concatenate([getattr(part, name) for part in renumbered])
-
+    whole: dict[str, Any] = {
+        name: np.concatenate([getattr(part, name) for part in renumbered]) for name in ATOM_FIELDS
+    }
     return EncodedAtoms(
-        kind=all_of("kind"),
-        column=all_of("column"),
-        second=all_of("second"),
-        code=all_of("code"),
-        negated=all_of("negated"),
-        starts_inside=all_of("starts_inside"),
-        start=all_of("start"),
-        end=all_of("end"),
-        columns=ColumnTable(
-            np.array([stream for stream, _, _ in columns], np.int32),
-            np.array([attribute for _, attribute, _ in columns], np.int32),
-            pack(alias for _, _, alias in columns),
-        ),
+        **whole,
+        columns=pack_columns(columns),
         cuts=Cuts(
-            np.concatenate([one.numbers for one in cuts]),
-            np.concatenate([one.wide_high for one in cuts]),
-            np.concatenate([one.wide_low for one in cuts]),
-            _concatenate_texts([one.texts for one in cuts]),
+            np.concatenate([part.numbers for part in cuts]),
+            np.concatenate([part.wide_high for part in cuts]),
+            np.concatenate([part.wide_low for part in cuts]),
+            _concatenate_texts([part.texts for part in cuts]),
         ),
         patterns=numbers.arrays(),
     )
@@ -212,7 +211,7 @@ def _renumber_atoms(
 ) -> EncodedAtoms:
     """Return the atoms of a part in the numbers of the whole."""
     # cuts of all parts lie behind each other, pool by pool
-    by = np.where(part.kind == WITHIN, shift[_pools(part, schema)], 0)
+    by = np.where(part.kind == WITHIN, shift[_find_pools(part, schema)], 0)
     start, end = part.start + by, part.end + by
     texts = part.kind == MATCHES
     start[texts] = pattern_of[part.start[texts]]
@@ -223,13 +222,13 @@ def _renumber_atoms(
     )
 
 
-def _pools(atoms: EncodedAtoms, schema: Schema) -> Numbers:
+def _find_pools(atoms: EncodedAtoms, schema: Schema) -> Numbers:
     """Return the pool that holds the cuts of each atom, if it has any."""
     of_column = [pool_of(column.type) for column in decode_columns(atoms.columns, schema)]
     return np.array([*of_column, NUMBERS], np.int64)[atoms.column]
 
 
-def _column_keys(columns: ColumnTable) -> list[tuple[int, int, str]]:
+def _list_column_keys(columns: ColumnTable) -> list[tuple[int, int, str]]:
     parts = (columns.stream.tolist(), columns.attribute.tolist(), unpack(columns.alias))
     return list(zip(*parts, strict=True))
 
@@ -249,10 +248,10 @@ def _concatenate(arrays: Sequence[npt.NDArray[Any]], dtype: Any) -> npt.NDArray[
 
 def _concatenate_texts(parts: Sequence[Texts]) -> Texts:
     sizes = _concatenate([np.diff(part.offsets) for part in parts], np.int64)
-    return Texts(_starts(sizes), _concatenate([part.data for part in parts], np.uint8))
+    return Texts(_to_offsets(sizes), _concatenate([part.data for part in parts], np.uint8))
 
 
-def _starts(lengths: Numbers) -> Numbers:
+def _to_offsets(lengths: Numbers) -> Numbers:
     starts = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=starts[1:])
     return starts

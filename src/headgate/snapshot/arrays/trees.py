@@ -46,13 +46,14 @@ def to_postfix(predicate: Predicate, number_of: Callable[[Atom], int]) -> list[i
     [1, 0, -1, 1, -22]
     """
     if isinstance(predicate, And):
+        # a conjunction of atoms needs no stack
         atoms = [part for part in predicate.parts if not isinstance(part, And | Or | Not | Truth)]
         if len(atoms) == len(predicate.parts):  # as in most queries
             return [*map(number_of, atoms), AND - 2 * len(atoms)]
-    return _postfix(predicate, number_of)
+    return _expand_postfix(predicate, number_of)
 
 
-def _postfix(predicate: Predicate, number_of: Callable[[Atom], int]) -> list[int]:
+def _expand_postfix(predicate: Predicate, number_of: Callable[[Atom], int]) -> list[int]:
     entries: list[int] = []
     pending: list[Predicate | int] = [predicate]  # an operator waits here below its parts
     while pending:
@@ -60,8 +61,7 @@ def _postfix(predicate: Predicate, number_of: Callable[[Atom], int]) -> list[int
         if isinstance(node, int):
             entries.append(node)
         elif isinstance(node, And):
-            # Parts go onto the stack in reverse, so that they come off in their order, before the
-            # operator.
+            # parts go on in reverse, so that they come off in order, before the operator
             pending.append(AND - 2 * len(node.parts))
             pending.extend(node.parts[::-1])
         elif isinstance(node, Or):

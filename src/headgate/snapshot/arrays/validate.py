@@ -15,15 +15,15 @@ import numpy.typing as npt
 from headgate.errors import SqlError
 from headgate.schema import Schema
 from headgate.snapshot.arrays.atoms import (
+    ATOM_FIELDS,
     COMPARE,
     CONSTANT,
     MATCHES,
     OPERATORS,
-    PATTERN_KINDS,
     WITHIN,
     EncodedAtoms,
 )
-from headgate.snapshot.arrays.cuts import pool_of
+from headgate.snapshot.arrays.operands import PATTERN_KINDS, pool_of
 from headgate.snapshot.arrays.queries import EncodedQueries, decode_frames
 from headgate.snapshot.arrays.texts import LENIENT, Texts
 from headgate.snapshot.arrays.trees import AND, NOT, TRUTH, TRUTH_VALUES, Trees
@@ -39,25 +39,25 @@ def find_flaw(encoded: EncodedQueries, schema: Schema) -> str | None:
     True
     """
     # each check relies on those before it, and the first problem ends the search
-    return next(_problems(encoded, schema), None)
+    return next(_find_problems(encoded, schema), None)
 
 
-def _problems(encoded: EncodedQueries, schema: Schema) -> Iterator[str]:
+def _find_problems(encoded: EncodedQueries, schema: Schema) -> Iterator[str]:
     # from what is read first to what relies on it: offsets, lengths, numbers, then meanings
-    for name, texts in _texts(encoded):
-        yield from _texts_problems(name, texts)
-    yield from _lengths(encoded)
+    for name, texts in _list_texts(encoded):
+        yield from _check_texts(name, texts)
+    yield from _check_lengths(encoded)
     atoms = encoded.atoms
-    yield from _columns_problems(atoms, schema)
-    yield from _atoms_problems(atoms, schema)
-    yield from _trees_problems(encoded.trees, len(atoms))
-    yield from _outside("stream", encoded.stream, len(schema.streams))
-    yield from _outside("frame", encoded.frame, len(encoded.frames))
-    yield from _frames_problems(encoded, schema)
-    yield from _foreign_columns(encoded)
+    yield from _check_columns(atoms, schema)
+    yield from _check_atoms(atoms, schema)
+    yield from _check_trees(encoded.trees, len(atoms))
+    yield from _check_range("stream", encoded.stream, len(schema.streams))
+    yield from _check_range("frame", encoded.frame, len(encoded.frames))
+    yield from _check_frames(encoded, schema)
+    yield from _check_column_owners(encoded)
 
 
-def _texts(encoded: EncodedQueries) -> Iterator[tuple[str, Texts]]:
+def _list_texts(encoded: EncodedQueries) -> Iterator[tuple[str, Texts]]:
     yield "ids", encoded.ids
     yield "metadata", encoded.metadata
     yield "frames", encoded.frames
@@ -69,11 +69,11 @@ def _texts(encoded: EncodedQueries) -> Iterator[tuple[str, Texts]]:
 
 def find_text_flaw(name: str, texts: Texts) -> str | None:
     """Return what is wrong with strings; None if nothing is."""
-    return next(_texts_problems(name, texts), None)
+    return next(_check_texts(name, texts), None)
 
 
-def _texts_problems(name: str, texts: Texts) -> Iterator[str]:
-    yield from _offsets_problems(name, texts.offsets, len(texts.data))
+def _check_texts(name: str, texts: Texts) -> Iterator[str]:
+    yield from _check_offsets(name, texts.offsets, len(texts.data))
     try:
         texts.data.tobytes().decode("utf-8", LENIENT)
     except UnicodeDecodeError:
@@ -84,16 +84,16 @@ def _texts_problems(name: str, texts: Texts) -> Iterator[str]:
         yield f"{name} are cut inside a character"
 
 
-def _offsets_problems(name: str, offsets: _Numbers, length: int) -> Iterator[str]:
+def _check_offsets(name: str, offsets: _Numbers, length: int) -> Iterator[str]:
     if not len(offsets) or offsets[0] != 0 or offsets[-1] != length:
         yield f"the offsets of {name} do not span them"
     if np.any(offsets[1:] < offsets[:-1]):
         yield f"the offsets of {name} go backwards"
 
 
-def _lengths(encoded: EncodedQueries) -> Iterator[str]:
+def _check_lengths(encoded: EncodedQueries) -> Iterator[str]:
     atoms, count = encoded.atoms, len(encoded)
-    wanted = {
+    lengths = {
         "ids": (len(encoded.ids), count),
         "metadata": (len(encoded.metadata), count),
         "has_metadata": (len(encoded.has_metadata), count),
@@ -105,36 +105,38 @@ def _lengths(encoded: EncodedQueries) -> Iterator[str]:
         "patterns": (len(atoms.patterns.text), len(atoms.patterns)),
         "escapes": (len(atoms.patterns.escape), len(atoms.patterns)),
     }
-    for name in ("column", "second", "code", "negated", "starts_inside", "start", "end"):
-        wanted[name] = len(getattr(atoms, name)), len(atoms)
-    for name, (actual, expected) in wanted.items():
+    for name in ATOM_FIELDS:
+        lengths[name] = len(getattr(atoms, name)), len(atoms)
+    for name, (actual, expected) in lengths.items():
         if actual != expected:
             yield f"{name} has {actual:,} entries where {expected:,} are needed"
 
 
-def _columns_problems(atoms: EncodedAtoms, schema: Schema) -> Iterator[str]:
+def _check_columns(atoms: EncodedAtoms, schema: Schema) -> Iterator[str]:
     columns = atoms.columns
-    yield from _outside("stream of a column", columns.stream, len(schema.streams))
+    yield from _check_range("stream of a column", columns.stream, len(schema.streams))
+    # by stream, and then by column: the attributes that there are to name
     sizes = np.array([len(stream.attributes) for stream in schema], np.int64)
-    yield from _outside("attribute", columns.attribute, sizes[columns.stream])
-    yield from _outside("pattern kind", atoms.patterns.kind, len(PATTERN_KINDS))
+    yield from _check_range("attribute", columns.attribute, sizes[columns.stream])
+    yield from _check_range("pattern kind", atoms.patterns.kind, len(PATTERN_KINDS))
 
 
-def _atoms_problems(atoms: EncodedAtoms, schema: Schema) -> Iterator[str]:
-    yield from _outside("kind", atoms.kind, MATCHES + 1)
+def _check_atoms(atoms: EncodedAtoms, schema: Schema) -> Iterator[str]:
+    yield from _check_range("kind", atoms.kind, MATCHES + 1)
     for name in ("negated", "starts_inside"):
-        yield from _outside(name, getattr(atoms, name), 2)
+        yield from _check_range(name, getattr(atoms, name), 2)
     constant, compare = atoms.kind == CONSTANT, atoms.kind == COMPARE
-    yield from _outside("truth value", atoms.code[constant], len(TRUTH_VALUES))
-    yield from _outside("operator", atoms.code[compare], len(OPERATORS))
-    yield from _outside("column", atoms.column[~constant], len(atoms.columns))
-    yield from _outside("second column", atoms.second[compare], len(atoms.columns))
+    yield from _check_range("truth value", atoms.code[constant], len(TRUTH_VALUES))
+    yield from _check_range("operator", atoms.code[compare], len(OPERATORS))
+    yield from _check_range("column", atoms.column[~constant], len(atoms.columns))
+    yield from _check_range("second column", atoms.second[compare], len(atoms.columns))
+    # a number that is not used must be −1, or it might be followed all the same
     if np.any(atoms.column[constant] != -1) or np.any(atoms.second[~compare] != -1):
         yield "an atom has more columns than its kind"
     # ranges: of a WITHIN in the pool of its column's type, of a MATCHES in the patterns
     limits = np.full(len(atoms), len(atoms.patterns), np.int64)
     within = atoms.kind == WITHIN
-    limits[within] = _pool_sizes(atoms, schema)[atoms.column[within]]
+    limits[within] = _find_pool_sizes(atoms, schema)[atoms.column[within]]
     ranged = within | (atoms.kind == MATCHES)
     start, end = atoms.start[ranged], atoms.end[ranged]
     if np.any((start < 0) | (end < start) | (end > limits[ranged])):
@@ -143,7 +145,7 @@ def _atoms_problems(atoms: EncodedAtoms, schema: Schema) -> Iterator[str]:
         yield "an atom does not have one pattern"
 
 
-def _pool_sizes(atoms: EncodedAtoms, schema: Schema) -> _Numbers:
+def _find_pool_sizes(atoms: EncodedAtoms, schema: Schema) -> _Numbers:
     """Return for each column how many cuts its pool holds."""
     columns, sizes = atoms.columns, atoms.cuts.sizes
     pairs = zip(columns.stream.tolist(), columns.attribute.tolist(), strict=True)
@@ -151,38 +153,40 @@ def _pool_sizes(atoms: EncodedAtoms, schema: Schema) -> _Numbers:
     return np.array([sizes[pool_of(type_)] for type_ in types], np.int64)
 
 
-def _trees_problems(trees: Trees, atoms: int) -> Iterator[str]:
+def _check_trees(trees: Trees, atoms: int) -> Iterator[str]:
     """Check that every program leaves exactly one value, and never takes more than there are."""
     offsets, program = trees.offsets, trees.program
-    yield from _offsets_problems("trees", offsets, len(program))
+    yield from _check_offsets("trees", offsets, len(program))
     if np.any(program >= atoms):
         yield "a program names an atom that does not exist"
+    # −2 to −7 mean nothing; the masks of TRUTH are −8 to −15, and AND and OR lie below
     if np.any((program < NOT) & (program > TRUTH)):
         yield "a program has an unknown entry"
     if np.any(offsets[1:] == offsets[:-1]):
         yield "a program is empty"
     # how many values each entry takes from the stack; it always leaves one
-    taken = np.where(program <= AND, (AND - program.astype(np.int64)) // 2, program < 0)
+    popped = np.where(program <= AND, (AND - program.astype(np.int64)) // 2, program < 0)
     # the height of one stack for all programs together; it grows by one with each
-    height = np.concatenate(([0], np.cumsum(1 - taken)))
+    height = np.concatenate(([0], np.cumsum(1 - popped)))
     floor = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-    if np.any(height[offsets] != np.arange(len(offsets))) or np.any(height[:-1] - taken < floor):
+    if np.any(height[offsets] != np.arange(len(offsets))) or np.any(height[:-1] - popped < floor):
         yield "a program does not leave one value"
 
 
-def _frames_problems(encoded: EncodedQueries, schema: Schema) -> Iterator[str]:
+def _check_frames(encoded: EncodedQueries, schema: Schema) -> Iterator[str]:
     try:
         frames = decode_frames(encoded.frames, schema)
     except SqlError as error:
         yield f"a frame is not a query of the schema ({error})"
         return
+    # a frame says which stream a query reads, and so does the array `stream`
     names = [stream.name for stream in schema]
     streams = np.array([names.index(frame.stream_name) for frame in frames], np.int32)
     if np.any(streams[encoded.frame] != encoded.stream):
         yield "a query and its frame name different streams"
 
 
-def _foreign_columns(encoded: EncodedQueries) -> Iterator[str]:
+def _check_column_owners(encoded: EncodedQueries) -> Iterator[str]:
     """Check that a column without an alias belongs to the stream of the query that mentions it."""
     atoms, trees = encoded.atoms, encoded.trees
     if not len(atoms.columns):
@@ -197,6 +201,6 @@ def _foreign_columns(encoded: EncodedQueries) -> Iterator[str]:
         yield "a query mentions a column of another stream"
 
 
-def _outside(name: str, numbers: _Numbers, limit: int | _Numbers) -> Iterator[str]:
+def _check_range(name: str, numbers: _Numbers, limit: int | _Numbers) -> Iterator[str]:
     if np.any((numbers < 0) | (numbers >= limit)):
         yield f"{name}: a number is out of range"

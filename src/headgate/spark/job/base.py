@@ -12,10 +12,11 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
@@ -25,7 +26,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from headgate.errors import HeadgateError, JobError
 from headgate.spark.job.batch.work import Work
-from headgate.spark.job.commit.compaction import compact
+from headgate.spark.job.commit.claim import check_batches, claim_output, hold_lock
+from headgate.spark.job.commit.compaction import compact, remove_leftovers
 from headgate.spark.job.commit.log import BatchLog
 from headgate.spark.job.config import Pipeline, SinkConfig
 from headgate.spark.job.progress import (
@@ -36,7 +38,7 @@ from headgate.spark.job.progress import (
     RunResult,
     RunStats,
 )
-from headgate.spark.job.sinks import DirectorySink, MemorySink, OnRows, Sink
+from headgate.spark.job.sinks import DirectorySink, MemorySink, OnRows, Sink, open_sink
 from headgate.spark.job.sources import SourceGroup
 from headgate.spark.job.unbounded import JobStopping
 from headgate.spark.session.failure import explain_failure
@@ -84,6 +86,40 @@ class JobContext:
     def checkpoint(self) -> Path:
         """Where Spark keeps the offsets of the job."""
         return self.state / "spark"
+
+
+@contextmanager
+def open_context(config: Pipeline, callbacks: Callbacks) -> Iterator[JobContext]:
+    """Lock the state and the output of a job, and check that it continues where it ended.
+
+    Raises a JobError if another process has them, or if they do not belong together.
+    """
+    with ExitStack() as locks:
+        state = locks.enter_context(_open_state(config))
+        # the state may be outside the output, so each has a lock of its own
+        locks.enter_context(hold_lock(state, ".lock", "another job"))
+        if config.sink.path is not None:
+            locks.enter_context(hold_lock(config.sink.path, ".lock", "another job"))
+        # only under both locks: reading the log may repair its end
+        log = BatchLog(state / "log.jsonl")
+        sink = open_sink(config, state, callbacks.on_rows)
+        context = JobContext(config, state, log, sink, callbacks)
+        check_batches(log, context.checkpoint)
+        if isinstance(sink, DirectorySink):
+            # the counts of the log say which folders must exist
+            claim_output(state, sink.root, None if log.last_batch is None else log.totals)
+            remove_leftovers(sink.root)
+        yield context
+
+
+@contextmanager
+def _open_state(config: Pipeline) -> Iterator[Path]:
+    """Yield where the job keeps its state; without a checkpoint, a directory for this run only."""
+    if config.run.checkpoint is not None:
+        yield config.run.checkpoint
+    else:
+        with TemporaryDirectory(prefix="headgate-") as folder:
+            yield Path(folder)
 
 
 class CompanionQueries(Protocol):
@@ -204,6 +240,7 @@ class BaseJob(ABC):
         if isinstance(self._sink, DirectorySink) and self._config.sink.compact_every:
             # after every batch, so that the failure of a compaction is noted at the next one
             work = partial(_compact_if_due, self._sink.root, self._config.sink, batch.number)
+            # beside the next batches, which need not wait for it
             self._start_in_background(work)
 
     def _watch(self, query: StreamingQuery) -> None:
@@ -231,6 +268,7 @@ class BaseJob(ABC):
     def _have_ended(self, query: StreamingQuery) -> bool:
         """Return whether this query and its companions have ended; if not, after a moment."""
         ended = query.awaitTermination(POLL_SECONDS)  # type: ignore[arg-type]  # takes floats too
+        # a job ends only when its companions have read everything too
         return bool(ended) and (
             self._companions is None or self._companions.have_ended(POLL_SECONDS)
         )
@@ -294,6 +332,7 @@ class BaseJob(ABC):
 
     def _build_result(self) -> RunResult:
         queries, sink = self.count_hits(), self._sink
+        # counted over the queries of the last version only
         silent = [query_id for query_id in queries.ids if not queries.hits[query_id]]
         memory = sink if isinstance(sink, MemorySink) else None
         return RunResult(

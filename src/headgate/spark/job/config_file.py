@@ -57,6 +57,7 @@ def read_pipeline(path: str | Path) -> Pipeline:
     file = read_toml(Path(path))
     name = file.get_text("name", Path(path).stem)
     sharing = _read_sharing(file) if "sharing" in file else None
+    # a network file has its own queries, so a job that shares streams needs no [queries]
     queries = (
         _read_queries(file.get_table("queries", required=True)) if sharing is None else NO_QUERIES
     )
@@ -205,6 +206,7 @@ def _read_sources(file: TomlTable, *, may_lack: bool) -> tuple[SourceConfig, ...
 
 def _read_source(stream: str | None, table: TomlTable) -> SourceConfig:
     kind = table.get_choice("kind", SOURCE_KINDS)
+    # only the keys of its kind are read; any other key is then refused as unknown
     path, format, files, pace = None, None, 0, None
     options: dict[str, str] = {}
     if kind in ("files", "replay"):
@@ -250,6 +252,7 @@ def _read_keep(table: TomlTable) -> tuple[str, ...] | None:
 def _read_run(table: TomlTable, sources: Sequence[SourceConfig], sink: SinkConfig) -> RunConfig:
     checkpoint = table.get_optional_path("checkpoint")
     if checkpoint is None and sink.path is not None:
+        # beside the output, so that both are moved or deleted together
         checkpoint = sink.path / "state"
     config = RunConfig(
         checkpoint,
@@ -302,11 +305,8 @@ def _read_trigger(
 def _read_spark(table: TomlTable) -> dict[str, str]:
     """Return the settings of Spark; `spark.` may be left out before their names."""
     settings = table.get_settings()
-    for name in ("master", "spark.master"):
-        if name in settings:
-            raise table.make_error(
-                "master", "the master is not among the settings", "give it in [run]"
-            )
+    if "master" in settings or "spark.master" in settings:
+        raise table.make_error("master", "the master is not among the settings", "give it in [run]")
     return {
         name if name.startswith("spark.") else f"spark.{name}": settings[name] for name in settings
     }

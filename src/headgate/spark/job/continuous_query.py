@@ -44,6 +44,7 @@ class ContinuousQuery:
         names = {source.stream.name.lower() for source in query.sources}
         streams = tuple(stream for stream in schema if stream.name.lower() in names)
         own = Schema(streams, schema.aggregates)
+        # the id is not part of it: renaming a query is a new query anyway
         text = f"{render_select(query)}\0{render_schema(own)}"
         definition = blake2b(text.encode(), digest_size=16).hexdigest()
         return ContinuousQuery(query.id, definition, compute_query_version(query), query, own)
@@ -63,10 +64,10 @@ def build_reduction(query: ContinuousQuery) -> StreamReducer:
 
 def check_answer_columns(query_id: str, names: Iterable[str]) -> None:
     """Raise a JobError if a query's rows, with columns of these names, cannot be written."""
-    taken = {name.lower() for name in names}.intersection(ANSWER_COLUMNS)
-    if taken:
+    reserved = {name.lower() for name in names}.intersection(ANSWER_COLUMNS)
+    if reserved:
         raise JobError(
-            f"query `{query_id}` gives a column `{min(taken)}`, which every answer has already; "
+            f"query `{query_id}` gives a column `{min(reserved)}`, which every answer has already; "
             "give it another name by AS"
         )
     if len(encode_folder(query_id)) - len(ANSWERS) > MAX_FOLDER_BYTES:
@@ -92,10 +93,12 @@ class EventReducer:
 
     def add(self, batch: EventBatch) -> None:
         """Reduce a batch of events for every query."""
+        # an empty reduction would only be merged away again
         if not len(batch.events):
             return
         for query_id, reduced in self._reduced.items():
             reduced.append(self._reductions[query_id].reduce(self._stream, batch))
+            # merged now and then, so that memory does not grow with the number of batches
             if len(reduced) == MAX_UNMERGED:
                 reduced[:] = [self._merge(query_id)]
 

@@ -26,7 +26,7 @@ from headgate.spark.worker import load
 
 if TYPE_CHECKING:
     from headgate.matching.asc.index import AscIndex
-    from headgate.matching.asc.statistics import Statistics
+    from headgate.matching.asc.monitor import Statistics
 
 Order = dict[str, Any]
 """What `AscIndex.publish` returns, and `follow` takes."""
@@ -104,6 +104,7 @@ class OrderCoordinator:
         if version != self._version:
             # set first, so that a version whose index cannot be built is not tried in every batch
             self._version, self._index = version, None
+            # not from the worker's cache: this index learns, and is kept by the driver
             index = load(snapshot, stream, "asc", self._options).index
             assert isinstance(index, AscIndex)
             if self.order is not None:
@@ -144,7 +145,7 @@ def _checksum(saved: dict[str, Any]) -> str:
 
 def _merge_statistics(learned: Sequence[dict[str, Any]], max_sample: int) -> Statistics | None:
     """Return the statistics of all tasks, with a sample of bounded size from all of them."""
-    from headgate.matching.asc.statistics import Statistics, sum_statistics
+    from headgate.matching.asc.monitor import Statistics, sum_statistics
 
     merged = sum_statistics(Statistics.from_json(task["statistics"]) for task in learned)
     if merged is None:

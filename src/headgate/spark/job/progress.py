@@ -89,6 +89,7 @@ class LinkTraffic:
     def __add__(self, other: LinkTraffic) -> LinkTraffic:
         expected = None
         if self.expected is not None and other.expected is not None:
+            # ends are added, which is at least as wide as the interval of the sum
             expected = Estimate(
                 self.expected.low + other.expected.low,
                 self.expected.value + other.expected.value,
@@ -171,10 +172,11 @@ class RunStats:
         for link, traffic in batch.links.items():
             self.links[link] = self.links.get(link, LinkTraffic()) + traffic
 
-    def finish(self, rest: Mapping[str, QueryProgress]) -> None:
-        """Record the end of the job; `rest` is what queries gave since the last batch."""
+    def finish(self, latest: Mapping[str, QueryProgress]) -> None:
+        """Record the end of the job; `latest` is what queries gave since the last batch."""
         self.seconds = self.elapsed
-        self.continuous |= self._add_rows(rest)
+        # only companions have given rows since; the other queries keep their last progress
+        self.continuous |= self._add_rows(latest)
 
     def _add_rows(self, latest: Mapping[str, QueryProgress]) -> dict[str, QueryProgress]:
         """Return the latest progress with the rows of all batches so far."""
@@ -267,13 +269,13 @@ def _counts_as_json(counts: Counts) -> dict[str, int]:
     }
 
 
-def add_padded(one: Hits, other: Hits) -> Hits:
+def add_padded(left: Hits, right: Hits) -> Hits:
     """Return the sum of two arrays, the shorter one filled up with zeros.
 
     >>> add_padded(np.array([1, 2]), np.array([5])).tolist()
     [6, 2]
     """
-    shorter, longer = sorted((one, other), key=len)
+    shorter, longer = sorted((left, right), key=len)
     total = longer.copy()
     total[: len(shorter)] += shorter
     return total

@@ -1,21 +1,37 @@
-"""What one version of the queries means for a job: what it routes, runs, leaves out and refuses."""
+"""The published versions of a job's queries, and what each means for the job.
+
+Of a version the job routes, runs, leaves out and refuses queries (`QueryPlan`). Before each batch
+it takes up the newest sound version (`VersionFollower`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 
-from headgate.errors import HeadgateError, QuerySetError, Unbounded, UsageError, did_you_mean
+from headgate.errors import (
+    HeadgateError,
+    JobError,
+    QuerySetError,
+    SnapshotError,
+    Unbounded,
+    UsageError,
+    did_you_mean,
+)
+from headgate.events.batch import select_attributes
 from headgate.queries import Query
 from headgate.schema import Stream
-from headgate.snapshot import Snapshot
+from headgate.snapshot import Snapshot, fingerprint, open_snapshot, read_pointer
 from headgate.snapshot.arrays import decode_queries
 from headgate.snapshot.arrays.queries import decode_frames
 from headgate.snapshot.arrays.selection import select_queries
+from headgate.snapshot.manifest import MANIFEST_NAME
 from headgate.snapshot.segments import Tombstones
 from headgate.spark.frames import join_first
+from headgate.spark.job.batch.rows import build_match_schema
 from headgate.spark.job.continuous_query import ContinuousQuery, build_reduction
 
 
@@ -136,6 +152,7 @@ class _QuerySorter:
         names = [source.stream.name for source in query.sources]
         missing = [name for name in names if name not in self.streams]
         windows = any(source.rows is not None for source in query.sources)
+        # a query that was named must run, or the job does not start
         if self.selected is not None and (missing or windows):
             why = f"reads {missing[0]}, which this job does not" if missing else "has a row window"
             self.refused.append(QuerySetError(f"query `{query.id}` {why}; it cannot run here"))
@@ -150,6 +167,7 @@ class _QuerySorter:
         try:
             build_reduction(query)
             self.running.append(query)
+        # the only refusal that the configuration can overrule
         except Unbounded as error:
             if self.allow_unbounded:
                 self.unbounded.append(query)
@@ -158,9 +176,9 @@ class _QuerySorter:
         except HeadgateError as error:
             self.refused.append(error)
 
-    def check_selected(self, known: Sequence[Query]) -> None:
+    def check_selected(self, queries: Sequence[Query]) -> None:
         """Refuse ids that were selected and that no query has."""
-        ids = [query.id for query in known]
+        ids = [query.id for query in queries]
         for query_id in self.selected or ():
             if query_id not in ids:
                 hint = did_you_mean(query_id, ids)
@@ -171,9 +189,13 @@ class _QuerySorter:
         """Return why queries do not run that nobody selected by id."""
         reasons = []
         if self.unread:
-            reasons.append(f"they read a stream that this job does not: {join_first(self.unread)}")
+            reasons.append(
+                f"queries that read a stream which this job does not: {join_first(self.unread)}"
+            )
         if self.windowed:
-            reasons.append(f"row windows do not run on Spark: {join_first(self.windowed)}")
+            reasons.append(
+                f"queries with row windows, which do not run on Spark: {join_first(self.windowed)}"
+            )
         return reasons
 
 
@@ -228,3 +250,124 @@ def _split_queries(snapshot: Snapshot) -> tuple[set[str], list[Query]]:
         decoded = decode_queries(chosen, snapshot.schema)
         others += zip(ranks[is_other].tolist(), decoded, strict=True)
     return filtered, [query for _, query in sorted(others, key=lambda pair: pair[0])]
+
+
+class VersionFollower:
+    """The versions under a root that `headgate publish` writes to.
+
+    A version that is damaged, lacks a stream or an attribute to keep, or would change the columns
+    of the output, is skipped with a note, and the job continues with the one before: a bad
+    publication must not stop a stream. After the start, a continuous query of a new version that
+    cannot run is skipped in the same way.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        selection: QuerySelection,
+        columns: str | None,
+        note: Callable[[str], None],
+    ) -> None:
+        self._root = root
+        self._selection = selection
+        self.columns = columns
+        """The columns of a match, which never change; None until there is a stream to route."""
+        self._note = note
+        self._skipped: int | None = None
+        number = read_pointer(root)
+        if number is None:
+            raise JobError(
+                f"{root}: nothing has been published there; headgate publish -q FILE --to {root}"
+            )
+        self._open(number)
+        if self.current.refused:
+            raise build_refusal(self.current)
+        # unbounded queries have streaming queries of their own, which only a start can change
+        self._unbounded = set(self.current.unbounded)
+
+    @property
+    def version(self) -> int:
+        """The version that was taken up last."""
+        return self.current.version
+
+    def directory(self, version: int) -> Path:
+        """Return where the snapshot of a version is."""
+        return self._root / str(version)
+
+    def take_newest(self) -> int:
+        """Take up the newest sound version for a batch that begins now, and return it."""
+        try:
+            number = read_pointer(self._root)
+            if number is not None and number != self._skipped and self._is_new(number):
+                # until it is open it counts as skipped, so that a bad one is noted only once
+                self._skipped = number
+                self._open(number)
+                self._skipped = None
+                for error in self.current.refused:
+                    self._note(f"version {number} runs without a query: {error}")
+                self._note_unbounded()
+        except HeadgateError as error:
+            self._note(f"version {self.version} stays: {error}")
+        return self.version
+
+    def _note_unbounded(self) -> None:
+        """Note unbounded queries that changed: they stay what they were at the start."""
+        others = self._unbounded.symmetric_difference(self.current.unbounded)
+        if others:
+            ids = join_first(sorted({query.id for query in others}))
+            self._note(
+                f"version {self.version} has other queries that need unbounded memory, which are "
+                f"taken up at the next start: {ids}"
+            )
+
+    def _is_new(self, number: int) -> bool:
+        """Return whether a number is new, or its directory was deleted and published to again."""
+        return number != self.version or fingerprint(self.directory(number)) != self._fingerprint
+
+    def plan(self, version: int) -> QueryPlan:
+        """Return what the job does with a version, be it an earlier one."""
+        if version == self.version:
+            return self.current
+        # verified when a job took it up
+        snapshot = open_snapshot(self.directory(version), verify=False)
+        return plan_queries(snapshot, version, self._selection)
+
+    def list_ids(self, version: int) -> list[str]:
+        """Return the ids of the queries that a version matches, by position."""
+        routed = self.plan(version).routed
+        if routed is None:
+            return []
+        queries = open_snapshot(self.directory(version), verify=False).query_set()
+        return [query.id for query in queries.filters(routed.name)]
+
+    def require_version(self, version: int) -> int:
+        """Return a version that a batch began under, or raise a JobError if it is gone."""
+        if not (self.directory(version) / MANIFEST_NAME).exists():
+            raise JobError(
+                f"{self.directory(version)}: is gone, and a batch began under it; restore it. "
+                "Versions may be deleted once the job has finished a batch under a later one"
+            )
+        return version
+
+    def _open(self, number: int) -> None:
+        """Make a version the current one, or raise and leave the current one as it is."""
+        snapshot = open_snapshot(self.directory(number))
+        if snapshot.version != number:
+            raise SnapshotError(f"{snapshot.directory}: is version {snapshot.version}")
+        plan = plan_queries(snapshot, number, self._selection)
+        # checked before the plan becomes current, so that a bad version changes nothing
+        columns = self._describe_columns(plan)
+        if None not in (self.columns, columns) and columns != self.columns:
+            raise JobError(
+                f"with version {number} a match would have other columns than those in the output; "
+                "keep other attributes, or give the new schema a job of its own"
+            )
+        self.columns = columns or self.columns
+        self._fingerprint = fingerprint(snapshot.directory)
+        self.current = plan
+
+    def _describe_columns(self, plan: QueryPlan) -> str | None:
+        if plan.routed is None:
+            return None
+        attributes = select_attributes(plan.routed, self._selection.keep)
+        return str(build_match_schema(plan.routed, attributes))

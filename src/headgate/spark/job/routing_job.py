@@ -31,13 +31,11 @@ from headgate.spark.job.commit.claim import check_job_facts, read_job_facts
 from headgate.spark.job.commit.output import ANSWERS, StagedFile, new_stage
 from headgate.spark.job.order import OrderCoordinator
 from headgate.spark.job.progress import BatchResult, OrderReport, QueryHits
-from headgate.spark.job.query_plan import QueryPlan, QuerySelection
-from headgate.spark.job.setup import describe_sources, open_sources
+from headgate.spark.job.query_plan import QueryPlan, QuerySelection, VersionFollower
 from headgate.spark.job.sinks import DirectorySink
-from headgate.spark.job.sources import SourceGroup
+from headgate.spark.job.sources import SourceGroup, describe_sources, open_sources
 from headgate.spark.job.state import ReducedEvents, RunningQueries, StateFiles
 from headgate.spark.job.unbounded import UnboundedQueries
-from headgate.spark.job.versions import VersionFollower
 
 MAX_SHOWN_ERRORS = 5  # of queries in files that were refused
 
@@ -71,6 +69,7 @@ class RoutingJob(BaseJob):
             self._queries.take_newest() if begun is None else self._queries.require_version(begun)
         )
         plan = self._queries.plan(self._log.begin(number, version))
+        # queries that changed start without state, before any event of this batch
         self._running.follow(plan.continuous)
         # 2: tasks stage matches and dead letters, the driver the answers of continuous queries
         stage = new_stage(self._sink.stages)
@@ -204,6 +203,7 @@ def _publish_files(context: JobContext) -> Path:
     config, note = context.config.queries, context.callbacks.on_note
     if config.published is not None:
         return config.published
+    # published like any others, so that a batch can name their version
     root = context.state / "queries"
     queries = read_queries(*config.files, strict=config.strict)
     for row in queries.report.errors[:MAX_SHOWN_ERRORS]:

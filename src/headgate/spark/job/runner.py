@@ -6,12 +6,19 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from headgate.spark.job.base import BaseJob, Callbacks, OnBatch, OnNote, OnReady, ignore
+from headgate.spark.job.base import (
+    BaseJob,
+    Callbacks,
+    OnBatch,
+    OnNote,
+    OnReady,
+    ignore,
+    open_context,
+)
 from headgate.spark.job.config import Pipeline
 from headgate.spark.job.config_file import read_pipeline
 from headgate.spark.job.progress import RunResult
 from headgate.spark.job.routing_job import open_routing_job
-from headgate.spark.job.setup import open_context
 from headgate.spark.job.sharing_job import open_sharing_job
 from headgate.spark.job.sinks import OnRows
 from headgate.spark.session.session import close_session, open_session
@@ -61,6 +68,7 @@ def run(
         print(result.stats.counts.matches, result.stats.ended_by)
     """
     config = pipeline if isinstance(pipeline, Pipeline) else read_pipeline(pipeline)
+    # the locks come first, so that no other job changes what is checked below
     with open_context(config, Callbacks(on_batch, on_note, on_rows, on_ready)) as context:
         if config.sharing is None:
             job: BaseJob = open_routing_job(context)

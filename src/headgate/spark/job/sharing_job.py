@@ -21,8 +21,8 @@ from headgate.errors import JobError, did_you_mean
 from headgate.sharing.network_file import read_network
 from headgate.sharing.plan import Plan, make_plan
 from headgate.sharing.plan_execution import (
-    application_names,
     find_entering_streams,
+    list_application_names,
     resolve_application,
 )
 from headgate.sharing.planning import plan_network
@@ -32,12 +32,10 @@ from headgate.spark.job.commit.output import TRAFFIC, StagedFile, new_stage
 from headgate.spark.job.config import Pipeline, SharingConfig
 from headgate.spark.job.continuous_query import check_answer_columns
 from headgate.spark.job.progress import BatchResult, QueryHits
-from headgate.spark.job.setup import describe_sources, open_sources
-from headgate.spark.job.sharing.exchange import Exchange, FileExchange
+from headgate.spark.job.sharing.exchange import Exchange, FileExchange, PlanFiles, load_plan
 from headgate.spark.job.sharing.link_traffic import build_traffic_table, sum_by_link
-from headgate.spark.job.sharing.plans import PlanFiles, load_plan
 from headgate.spark.job.sharing.task import SharingTaskPlan, SharingTaskResult, merge_reports
-from headgate.spark.job.sources import SourceGroup
+from headgate.spark.job.sources import SourceGroup, describe_sources, open_sources
 
 EXCHANGE_SOURCE = "exchange"  # the name of the source that other applications send to
 
@@ -65,6 +63,7 @@ class SharingJob(BaseJob):
 
     def process_batch(self, frame: DataFrame, number: int) -> BatchResult:
         """Walk the rows of a batch through the plan under which it began."""
+        # a batch that began before a restart keeps the plan of that time
         version = self._log.begin(number, self._plans.newest)
         stage = new_stage(self._sink.stages)
         sending = None if self._exchange is None else self._exchange.new_stage()
@@ -155,6 +154,7 @@ def open_sharing_job(context: JobContext, sharing: SharingConfig) -> SharingJob:
     if exchange is not None:
         exchange.claim(state, began=context.log.last_batch is not None)
         sources.append(exchange.open_source(context.checkpoint, len(sources)))
+    # written last, after every check
     plans = PlanFiles(state / "plans", plan)
     return SharingJob(context, SourceGroup(sources), plans, application, exchange)
 
@@ -194,8 +194,8 @@ def _explain_elsewhere(name: str, plan: Plan) -> str:
     origins = {origin.stream.name.lower(): origin for origin in plan.origins.values()}
     origin = origins.get(name.lower())
     if origin is None:
-        known = [origin.stream.name for origin in origins.values()]
-        return f"the network has no stream {name}; {did_you_mean(name, known)}"
+        names = [origin.stream.name for origin in origins.values()]
+        return f"the network has no stream {name}; {did_you_mean(name, names)}"
     other = plan.network.nodes[origin.entry].application
     return f"it enters at `{origin.entry}`, which belongs to application `{other}`"
 
@@ -204,7 +204,7 @@ def _open_exchange(
     config: Pipeline, sharing: SharingConfig, plan: Plan, application: str
 ) -> Exchange | None:
     """Return an exchange if there are other applications, also if nothing crosses to them now."""
-    has_others = len(application_names(plan.network)) > 1
+    has_others = len(list_application_names(plan.network)) > 1
     if has_others and sharing.exchange is None:
         raise JobError(
             "the network has several applications; give [sharing] an `exchange`, a directory that "

@@ -1,11 +1,12 @@
 """Where the staged rows of a batch go: into the output's directories, on a console, into memory.
 
 To add a sink, write a class with the methods of `Sink`, give it a kind in `config_file`, and open
-it in `setup.open_sink`.
+it in `open_sink`.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -27,6 +28,7 @@ from headgate.spark.job.commit.output import (
     place_files,
     remove_directory,
 )
+from headgate.spark.job.config import Pipeline
 
 StagedFiles = Mapping[str, Sequence[Path]]
 """The files of a batch by folder: `matches`, `dead`, and one for each query that gave answers."""
@@ -96,20 +98,34 @@ class DirectorySink:
         return {kind: self.root / kind for kind in kinds if (self.root / kind).is_dir()}
 
 
-class ConsoleSink:
-    """Shows the first rows of each batch."""
+class _TransientSink(ABC):
+    """A sink that leaves nothing on the disk; its stages are in the state of the job."""
 
     format = "parquet"
 
-    def __init__(self, state: Path, rows: int, show: OnRows) -> None:
+    def __init__(self, state: Path) -> None:
         self.stages = state / STAGING
-        self._rows = rows
-        self._show = show
 
     def write_batch(self, batch: int, files: StagedFiles) -> None:
-        """Show the first rows of each folder."""
+        """Take over the rows of each folder."""
         for folder, staged in files.items():
             self.write_folder(batch, folder, staged)
+
+    @abstractmethod
+    def write_folder(self, batch: int, folder: str, files: Sequence[Path]) -> None: ...
+
+    def list_outputs(self) -> dict[str, Path]:
+        """Return nothing: no row is on the disk."""
+        return {}
+
+
+class ConsoleSink(_TransientSink):
+    """Shows the first rows of each batch."""
+
+    def __init__(self, state: Path, rows: int, show: OnRows) -> None:
+        super().__init__(state)
+        self._rows = rows
+        self._show = show
 
     def write_folder(self, batch: int, folder: str, files: Sequence[Path]) -> None:
         """Show the first rows of a folder."""
@@ -120,34 +136,19 @@ class ConsoleSink:
             kind = folder if folder in EVENT_FOLDERS else ANSWERS
             self._show(kind, table.slice(0, self._rows), table.num_rows)
 
-    def list_outputs(self) -> dict[str, Path]:
-        """Return nothing: no row is kept."""
-        return {}
 
-
-class MemorySink:
+class MemorySink(_TransientSink):
     """Keeps all rows: for tests and notebooks, on small streams."""
 
-    format = "parquet"
-
     def __init__(self, state: Path) -> None:
-        self.stages = state / STAGING
+        super().__init__(state)
         self._tables: dict[str, dict[int, pa.Table]] = {kind: {} for kind in EVENT_FOLDERS}
-
-    def write_batch(self, batch: int, files: StagedFiles) -> None:
-        """Keep the rows of each folder."""
-        for folder, staged in files.items():
-            self.write_folder(batch, folder, staged)
 
     def write_folder(self, batch: int, folder: str, files: Sequence[Path]) -> None:
         """Keep the rows of a folder under the number of the batch."""
         if files:
             # under the number of the batch, so that a replay replaces its rows
             self._tables.setdefault(folder, {})[batch] = read_tables(files)
-
-    def list_outputs(self) -> dict[str, Path]:
-        """Return nothing: no row is on the disk."""
-        return {}
 
     @property
     def matches(self) -> pa.Table | None:
@@ -171,8 +172,20 @@ class MemorySink:
     def _concatenate(self, folder: str) -> pa.Table | None:
         """Return all rows that have the columns of the last ones: a query may change them."""
         tables = list(self._tables[folder].values())
+        # tables with other columns cannot be concatenated
         alike = [table for table in tables if table.schema == tables[-1].schema]
         return pa.concat_tables(alike) if alike else None
+
+
+def open_sink(config: Pipeline, state: Path, on_rows: OnRows) -> Sink:
+    """Return the sink of a job."""
+    sink = config.sink
+    if sink.kind == "console":
+        return ConsoleSink(state, sink.rows, on_rows)
+    if sink.kind == "memory":
+        return MemorySink(state)
+    assert sink.path is not None
+    return DirectorySink(sink.path, sink.kind)
 
 
 def read_tables(files: Sequence[Path]) -> pa.Table:

@@ -4,7 +4,7 @@ Spark decides which events belong to which batch, and remembers it. Of files it 
 a task opens them itself, so that lines, encodings and records are exactly those of `events`.
 
 To add a source, write a class with the methods of `Source`, give it a kind in `config_file`, and
-open it in `setup.open_sources`.
+open it in `open_sources`.
 """
 
 from __future__ import annotations
@@ -23,8 +23,10 @@ from headgate.errors import JobError
 from headgate.events import LineIndex, Piece, split_file
 from headgate.schema import Stream
 from headgate.spark.job.batch.work import Work, select_valid_rows
-from headgate.spark.job.commit.checkpoint import list_planned_files
+from headgate.spark.job.commit.log import list_planned_files
+from headgate.spark.job.config import Pipeline, SourceConfig
 
+DEFAULT_RATE = 100  # rows a second
 DEFAULT_REPLAY_LINES = 100_000  # in a batch of a replay without a pace
 SOURCE_COLUMN = "headgate_source"
 
@@ -91,6 +93,7 @@ class FileSource:
         """Return a frame of the paths of files; their content is never read by Spark."""
         path = str(self._path)
         if self._path.is_dir():
+            # Spark takes every path for a pattern
             path = re.sub(r"([*?{}\[\]\\])", r"\\\1", path)  # no pattern, though it looks like one
         elif not is_glob(path):
             raise JobError(f"{path}: no such directory; create it, or correct the `path`")
@@ -160,6 +163,48 @@ class RateSource:
         return frame.mapInArrow(partial(work.process_rows, "rate", "value"), work.report_schema)
 
 
+def open_sources(config: Pipeline, checkpoint: Path) -> list[Source]:
+    """Return the sources of a job, in the order of its configuration."""
+    return [
+        _open_source(config, source, checkpoint, number)
+        for number, source in enumerate(config.sources)
+    ]
+
+
+def _open_source(config: Pipeline, source: SourceConfig, checkpoint: Path, number: int) -> Source:
+    if source.kind == "files":
+        assert source.path is not None
+        files_per_trigger = source.files_per_trigger
+        return FileSource(
+            source.path, source.format, files_per_trigger, source.options, checkpoint, number
+        )
+    if source.kind == "rate":
+        return RateSource(source.rows_per_second or DEFAULT_RATE, source.options)
+    # a pace is kept by as many lines in each batch as fit its trigger
+    pace, trigger = source.rows_per_second, config.run.trigger
+    if pace is None or isinstance(trigger, str):
+        return ReplaySource(str(source.path), None)
+    return ReplaySource(str(source.path), max(1, round(pace * trigger)))
+
+
+def describe_sources(config: Pipeline, more: tuple[str, ...] = ()) -> dict[str, str | None]:
+    """Return what a job reads and how it writes, which may not change from run to run.
+
+    One of several sources is known by its stream too, since Spark knows it only by its place.
+    """
+    is_single = len(config.sources) + len(more) == 1
+    descriptions = [
+        source.kind if is_single else f"{str(source.stream).lower()} {source.kind}"
+        for source in config.sources
+    ]
+    replayed = [str(source.path) for source in config.sources if source.kind == "replay"]
+    return {
+        "source": ", ".join((*descriptions, *more)),
+        "file": ", ".join(replayed) or None,
+        "sink": config.sink.kind,
+    }
+
+
 class SourceGroup:
     """The sources of a job as one streaming query, in the order of Spark's checkpoint.
 
@@ -191,7 +236,7 @@ class SourceGroup:
         tagged = [
             frame.withColumn(SOURCE_COLUMN, F.lit(number)) for number, frame in enumerate(frames)
         ]
-        return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), tagged)
+        return reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), tagged)
 
     def build_reports(self, frame: DataFrame, works: Sequence[Work]) -> DataFrame | None:
         """Return the reports of the tasks on all sources, each with its work; None if empty."""
@@ -200,7 +245,7 @@ class SourceGroup:
             for number, (source, work) in enumerate(zip(self._sources, works, strict=True))
             if (report := source.build_reports(self._select_rows(frame, number), work)) is not None
         ]
-        return reduce(lambda one, other: one.unionAll(other), reports) if reports else None
+        return reduce(DataFrame.unionAll, reports) if reports else None
 
     def _select_rows(self, frame: DataFrame, number: int) -> DataFrame:
         """Return the rows of a batch that came from one source."""
@@ -236,9 +281,10 @@ def divide_pieces(pieces: Sequence[Piece], sizes: Sequence[int], count: int) -> 
 
 def count_parallel_tasks(spark: SparkSession) -> int:
     """Return how many tasks run at once, as far as the settings tell."""
-    given = spark.conf.get("spark.default.parallelism", None)
-    if given:
-        return int(str(given))
+    parallelism = spark.conf.get("spark.default.parallelism", None)
+    if parallelism:
+        return int(str(parallelism))
+    # without that setting Spark takes it from the master
     master = spark.conf.get("spark.master", None) or ""
     if local := _LOCAL.fullmatch(master):
         return (os.cpu_count() or 1) if local[1] == "*" else int(local[1])

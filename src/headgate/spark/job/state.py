@@ -71,10 +71,10 @@ class RunningQueries:
         """Take up the queries of the next batch."""
         # equal queries have equal ids and definitions, so their runs continue
         if set(self._runs) != set(queries):
-            known = {(query.id, query.definition) for query in self._runs}.union(self._previous)
-            ids = {query_id for query_id, _ in known}
+            keys = {(query.id, query.definition) for query in self._runs}.union(self._previous)
+            ids = {query_id for query_id, _ in keys}
             for query in queries:
-                if query.id in ids and (query.id, query.definition) not in known:
+                if query.id in ids and (query.id, query.definition) not in keys:
                     self._note(f"query `{query.id}` has changed, and starts without state")
             # a query that is not among them any more loses its state with its run
             self._runs = {
@@ -88,12 +88,12 @@ class RunningQueries:
     ) -> Iterator[tuple[ContinuousQuery, pa.Table]]:
         """Yield the new rows of each query that has any."""
         for query, run in self._runs.items():
-            mine = reduced.get(query.id)
-            if not mine:
+            by_stream = reduced.get(query.id)
+            if not by_stream:
                 continue
             self._changed = True
             try:
-                rows = run.take(mine)
+                rows = run.take(by_stream)
             except Overflow as error:
                 raise JobError(
                     f"query `{query.id}` cannot continue: {error}; "
@@ -111,9 +111,9 @@ class RunningQueries:
             or self._log.last_batch is None
             or (checksum := self._log.state_checksum) is None
         ):
-            # a batch without events for any query needs no new file: the last one is linked
             states = {query: run.state() for query, run in self._runs.items()}
             return self._files.write(batch, states)
+        # a batch without events for any query needs no new file: the last one is linked
         self._files.copy(batch, self._log.last_batch)
         return checksum
 
@@ -126,13 +126,13 @@ class RunningQueries:
         """Return what each query gave, from `rows`, and what it stores."""
         progress = {}
         for query, run in self._runs.items():
-            stored, most = run.stored, run.memory_limit
+            stored, limit = run.stored, run.memory_limit
             progress[query.id] = BoundedProgress(
                 rows.get(query.id, 0),
                 stored.values,
                 stored.bytes,
-                None if most is None else most.values,
-                None if most is None else most.bytes,
+                None if limit is None else limit.values,
+                None if limit is None else limit.bytes,
             )
         return progress
 
@@ -141,6 +141,7 @@ class RunningQueries:
         state = self._previous.get((query.id, query.definition))
         if state is not None:
             try:
+                # here
                 run.restore(state)
             except StateError as error:
                 raise JobError(
@@ -161,6 +162,7 @@ class StateFiles:
 
     def write(self, batch: int, states: Mapping[ContinuousQuery, bytes]) -> str:
         """Write the states after a batch to the disk, and return their checksum."""
+        # in this order the states follow the header
         entries = [
             {"id": query.id, "definition": query.definition, "bytes": len(state)}
             for query, state in states.items()
@@ -179,6 +181,7 @@ class StateFiles:
     def copy(self, batch: int, before: int) -> None:
         """Make the states after a batch the same as those after one before it."""
         draft = self._directory / f".{batch}"
+        # left by a try that died
         with suppress(FileNotFoundError):
             draft.unlink()
         link_or_copy(self._directory / str(before), draft)
@@ -224,8 +227,8 @@ def _checksum(entries: list[dict[str, Any]], content: bytes) -> str:
     return digest.hexdigest()
 
 
-def _state_lost(path: Path, what: str) -> JobError:
+def _state_lost(path: Path, problem: str) -> JobError:
     return JobError(
-        f"{path}: the state of the continuous queries {what}; restore it, "
+        f"{path}: the state of the continuous queries {problem}; restore it, "
         "or start afresh with another `sink.path` and `checkpoint`"
     )

@@ -27,11 +27,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from headgate.errors import HeadgateError, JobError, Unbounded
-from headgate.predicate import collect_columns
 from headgate.schema import Stream
 from headgate.spark.frames import arrow_schema
 from headgate.spark.job.batch.rows import label_rows
-from headgate.spark.job.commit.checkpoint import find_last_planned, list_planned_files
+from headgate.spark.job.commit.log import find_last_planned, list_planned_files
 from headgate.spark.job.commit.output import (
     UNBOUNDED,
     StagedFile,
@@ -50,8 +49,7 @@ from headgate.spark.job.sources import FileSource, Source, count_parallel_tasks
 from headgate.spark.session.failure import explain_failure
 from headgate.spark.stateful.continuous_query import SHUFFLE_PARTITIONS, continuous
 from headgate.spark.stateful.shard import Mode
-from headgate.spark.stateful.unbounded import why_stopped
-from headgate.stateful.analysis.cases.case import list_argument_columns, list_output_columns
+from headgate.spark.stateful.unbounded import list_used_attributes, why_stopped
 
 QUERY_FILE = "query.json"
 STAGED_SCHEMA = "name string, rows long"
@@ -155,6 +153,7 @@ class UnboundedQueries:
         """Note queries that their cap has stopped; raise the error of one that failed."""
         # a copy of the list, as ended queries are removed from it
         for query in [query for query in self._running if not query.is_active]:
+            # a failure ends the whole job, as one of its own batches would
             if query.failure is not None:
                 raise query.failure
             if query.why_ended is not None:
@@ -192,22 +191,16 @@ def _new_session(spark: SparkSession) -> SparkSession:
         "spark.sql.session.timeZone", str(spark.conf.get("spark.sql.session.timeZone"))
     )
     if not spark.sparkContext.getConf().contains(SHUFFLE_PARTITIONS):
+        # Spark's default of 200 state stores would make every batch slow
         session.conf.set(SHUFFLE_PARTITIONS, str(count_parallel_tasks(spark)))
     return session
 
 
 def _list_used(continuous_query: ContinuousQuery, stream: Stream) -> tuple[str, ...]:
-    """Return the attributes of a stream that a query reads; one, where it only counts its rows."""
+    """Return the attributes of a stream that a query reads under any of its aliases."""
     query = continuous_query.query
     aliases = {source.alias for source in query.sources if source.stream.name == stream.name}
-    # a column without a source is one of a query with a single stream
-    every = (
-        *collect_columns(query.where),
-        *list_output_columns(query),
-        *list_argument_columns(query),
-    )
-    mine = {column.name for column in every if column.source in ("", *aliases)}
-    return tuple(name for name in stream.names if name in mine) or stream.names[:1]
+    return list_used_attributes(query, stream, aliases)
 
 
 def _check_output(query: UnboundedQuery, sink: Sink, state: Path) -> None:
@@ -379,6 +372,7 @@ def _find_first_batch(folder: Path, query: ContinuousQuery, note: Callable[[str]
     if before is not None:
         if before["definition"] == query.definition:
             return int(before["first"])
+        # behind the last batch that Spark planned, so that no number comes twice
         first = int(before["first"]) + (find_last_planned(folder / str(before["first"])) or 0) + 1
         note(f"query `{query.id}` has changed, and starts afresh with the first event there is")
     make_directory(folder)

@@ -32,6 +32,7 @@ def explain_failure(error: BaseException) -> str:
     if isinstance(error, Py4JError | ConnectionError):
         return "Spark's JVM has ended"
     if isinstance(error, PySparkException):
+        # the last line of a Python traceback, or the first of Spark's own message
         lines = _PYTHON.findall(str(error)) or str(error).strip().split("\n")[:1]
         return find_worker_error(error) or str(lines[-1])
     return f"{type(error).__name__}: {error}"
@@ -68,6 +69,7 @@ def _find_last_words(output: list[str]) -> str:
     >>> _find_last_words(["log\n", thrown, "\tat a.b(c)\n"])
     'No'
     """
+    # an exception says it in its first line; without one, all that was written counts
     thrown = [line for line in output if line.startswith(_THROWN)]
     lines = thrown[-1:] or takewhile(lambda line: not line.startswith("Usage: "), output)
     words = [_strip_names(line) for line in lines if not _FRAME.match(line)]

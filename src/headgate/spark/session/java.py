@@ -75,11 +75,12 @@ def find_java(environment: Mapping[str, str] = os.environ) -> tuple[Java, tuple[
         java = inspect_java(executable)
         if java is not None and java.feature >= MIN_JAVA_VERSION:
             return java, tuple(unsuitable)
-        what = f"Java {java.feature}, too old" if java and java.feature else "no working Java"
-        unsuitable[f"{origin} is {what}"] = None
-    seen = "".join(f"; {note}" for note in unsuitable)
+        problem = f"Java {java.feature}, too old" if java and java.feature else "no working Java"
+        # a dict as an ordered set: JAVA_HOME may be in PATH too
+        unsuitable[f"{origin} is {problem}"] = None
+    notes = "".join(f"; {note}" for note in unsuitable)
     raise UsageError(
-        f"Spark needs Java {MIN_JAVA_VERSION} or newer, and none was found{seen}; "
+        f"Spark needs Java {MIN_JAVA_VERSION} or newer, and none was found{notes}; "
         "pip install 'headgate[java]', or set JAVA_HOME to one"
     )
 

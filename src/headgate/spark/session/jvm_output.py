@@ -51,23 +51,24 @@ class JvmOutput:
     @contextmanager
     def hold(self) -> Iterator[list[str]]:
         """Hold lines back in the yielded list; show them at the end, unless the block fails."""
-        held: list[str] = []
+        lines: list[str] = []
         with self._lock:
-            self._held = held
+            self._held = lines
         try:
-            yield held
+            yield lines
         except BaseException:
-            held.clear()
+            lines.clear()
             raise
         finally:
             with self._lock:
                 self._held = None
-                for line in held:
+                for line in lines:
                     self._show(line)
 
     def _relay(self) -> None:
         with os.fdopen(self._reader, encoding="utf-8", errors="replace") as lines:
             for line in lines:
+                # a traceback is judged as a whole, by its last line
                 whole = self._complete(line)
                 if whole and not self._is_noise(whole):
                     self._pass_on(whole)
@@ -102,6 +103,7 @@ class JvmOutput:
                 sys.stderr.write(line)
                 sys.stderr.flush()
                 return
+        # straight to the descriptor, past a `sys.stderr` that cannot be used
         with suppress(OSError):
             os.write(2, line.encode(errors="replace"))
 

@@ -3,21 +3,36 @@
 Each task reduces its rows to few weighted ones, and only these are joined with the state of a
 shard. The shards run in `transformWithState`, whose state is committed with the offsets: a batch
 that runs again after a crash meets the state that it met the first time.
+
+Rows that a query cannot need are skipped by Spark, before they cross to Python, but only where
+Spark's comparison equals ours: between a column of the declared type and constants of that type. An
+invalid row is never skipped, unless invalid rows are skipped anyway.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
+from operator import and_, or_
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from headgate.errors import Unbounded, UsageError, did_you_mean
 from headgate.queries import Query
-from headgate.schema import Schema
-from headgate.spark.frames import select_numbered, stream_of, warn
-from headgate.spark.stateful.pushdown import filter_needed_rows
+from headgate.schema import (
+    Boolean,
+    Double,
+    Interval,
+    Schema,
+    Stream,
+    String,
+    Timestamp,
+    Type,
+    ValueSet,
+)
+from headgate.spark.frames import arrow_type, select_numbered, stream_of, warn
 from headgate.spark.stateful.shard import (
     ANSWER_SCHEMA,
     REDUCED_SCHEMA,
@@ -32,9 +47,11 @@ from headgate.spark.stateful.shard import (
 from headgate.spark.stateful.unbounded import build_unbounded_frame
 from headgate.sql import render_query, render_schema
 from headgate.sql.lexer import statements
+from headgate.stateful.runtime.reduction import RequiredValues
 
 DEFAULT_STATE_ROWS = 1_000_000
 SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
+MAX_LISTED_VALUES = 50  # or intervals, in one condition that Spark evaluates
 MAX_PARTITIONS_PER_SHARD = 8  # with more, Spark is busy with empty ones
 
 
@@ -156,6 +173,7 @@ def _select_frames(query: Query, streams: Mapping[str, DataFrame]) -> dict[str, 
     if missing:
         hint = did_you_mean(missing[0], streams)
         raise UsageError(f"`{query.id}` reads stream `{missing[0]}`, which is not given; {hint}")
+    # a stream that the query does not read is ignored
     frames = {name: by_name[name.lower()] for name in read}
     if len({frame.isStreaming for frame in frames.values()}) > 1:
         raise UsageError("some streams are streaming DataFrames and some are not; give one kind")
@@ -169,6 +187,7 @@ def _build_bounded_frame(spec: QuerySpec, frames: Mapping[str, DataFrame]) -> Da
             "a query has one shard, unless all its streams are compared by an equality, and one of "
             "these attributes is put out where it has DISTINCT or groups"
         )
+    # the columns of the answers, as an empty run knows them
     output = from_arrow_schema(spec.start_run().output)
     # sorted by name: the checkpoint knows the streams by their order
     reduced = [_reduce_stream(spec, name, frame) for name, frame in sorted(frames.items())]
@@ -204,3 +223,94 @@ def _prepare_session(session: SparkSession, shards: int) -> None:
             f"shard{'s' * (shards > 1)}, which is slow; before the query starts for the first "
             f"time, spark.conf.set('{SHUFFLE_PARTITIONS}', '{shards}')"
         )
+
+
+def filter_needed_rows(
+    frame: DataFrame,
+    stream: Stream,
+    names: Sequence[str],
+    occurrences: Sequence[Mapping[str, RequiredValues]],
+    *,
+    with_invalid: bool,
+) -> DataFrame:
+    """Return the rows that some occurrence of the stream may need; all where that is not known.
+
+    The columns of the frame are the attributes with these names.
+    """
+    columns = dict(zip(names, map(F.col, frame.columns), strict=True))
+    types = {n: arrow_type(f.dataType) for n, f in zip(names, frame.schema.fields, strict=True)}
+    declared = {attribute.name: attribute.type.arrow for attribute in stream}
+    # a column of another type is converted in Python, so Spark would compare other values
+    typed = {name for name in names if types[name] == declared.get(name)}
+    by_occurrence = [
+        _join_conditions(_build_conditions(columns, typed, stream, needs)) for needs in occurrences
+    ]
+    # an occurrence without a condition may need every row
+    if not by_occurrence or any(condition is None for condition in by_occurrence):
+        return frame
+    conditions = [condition for condition in by_occurrence if condition is not None]
+    # an invalid row must reach Python, which raises: it is kept whatever else it holds
+    if with_invalid:
+        for name in names:
+            invalid = _build_invalid(columns[name], stream, name) if name in typed else None
+            if invalid is None:
+                return frame
+            conditions += invalid
+    return frame.where(reduce(or_, conditions))
+
+
+def _join_conditions(conditions: Iterator[Column]) -> Column | None:
+    parts = list(conditions)
+    return reduce(and_, parts) if parts else None
+
+
+def _build_conditions(
+    columns: Mapping[str, Column],
+    typed: set[str],
+    stream: Stream,
+    needs: Mapping[str, RequiredValues],
+) -> Iterator[Column]:
+    for name, need in needs.items():
+        inside = (
+            _build_membership(columns[name], stream[name].type, need.values)
+            if name in typed
+            else None
+        )
+        if inside is not None:
+            yield inside | columns[name].isNull() if need.null else inside
+
+
+def _build_invalid(column: Column, stream: Stream, name: str) -> list[Column] | None:
+    """Return conditions under which a value is invalid; None where Spark cannot say."""
+    attribute = stream[name]
+    conditions = [] if attribute.nullable else [column.isNull()]
+    if attribute.domain.is_everything:
+        return conditions
+    inside = _build_membership(column, attribute.type, attribute.domain)
+    return None if inside is None else [*conditions, ~inside]
+
+
+def _build_membership(column: Column, type_: Type, values: ValueSet) -> Column | None:
+    """Return whether a column has one of the values; None where that is too long or not exact."""
+    if isinstance(type_, Double | Timestamp):  # NaN and zones are looked at in Python
+        return None
+    if values.is_empty:
+        return F.lit(False)
+    # few values are listed; of more, intervals may still be short
+    ordinals = values.finite_ordinals(MAX_LISTED_VALUES)
+    if ordinals is not None:
+        return column.isin([type_.value(ordinal) for ordinal in ordinals])
+    intervals = values.intervals
+    if isinstance(type_, Boolean | String) or len(intervals) > MAX_LISTED_VALUES:
+        return None
+    return reduce(or_, (_build_range(column, type_, each) for each in intervals))
+
+
+def _build_range(column: Column, type_: Type, interval: Interval) -> Column:
+    condition = column.isNotNull()
+    if isinstance(interval.low, int):
+        condition &= column >= F.lit(type_.value(interval.low))
+    # ends are half-open in ordinals, so the last value is one below
+    if isinstance(interval.high, int):
+        condition &= column <= F.lit(type_.value(interval.high - 1))
+    return condition

@@ -89,6 +89,7 @@ class QuerySpec:
 @lru_cache(maxsize=MAX_CACHED_SHARDS)
 def _bind(declarations: str, query: str) -> Query:
     script = Script(Schema())
+    # the declarations come first, and the query last
     (*_, bound) = script.read(f"{declarations}{query}")
     assert isinstance(bound, Query), bound
     return bound
@@ -129,12 +130,12 @@ class Reducer:
 
     def _build_rows(self, by_shard: dict[int, bytes]) -> pa.RecordBatch:
         """Return a row for each shard: each must see every batch, as `mode="complete"` needs it."""
-        every = range(self.spec.shards)
+        shards = range(self.spec.shards)
         return pa.RecordBatch.from_arrays(
             [
-                pa.array(every, pa.int32()),
-                pa.array([self.stream] * len(every), pa.string()),
-                pa.array([by_shard.get(shard) for shard in every], pa.binary()),
+                pa.array(shards, pa.int32()),
+                pa.array([self.stream] * len(shards), pa.string()),
+                pa.array([by_shard.get(shard) for shard in shards], pa.binary()),
             ],
             names=["shard", "stream", "reduced"],
         )
@@ -201,6 +202,7 @@ class Shard(StatefulProcessor):
         """Join the reductions of a batch with the state; Spark calls this for each shard."""
         reduced: dict[str, list[bytes]] = {}
         for row in rows:
+            # NULL says only that there was a batch
             if row.reduced is not None:
                 reduced.setdefault(row.stream, []).append(bytes(row.reduced))
         # a run in memory counts only if the state store has the very same state
@@ -245,8 +247,10 @@ class Shard(StatefulProcessor):
             of_part = slice(number * DIGEST_BYTES, (number + 1) * DIGEST_BYTES)
             if digests[of_part] != before[of_part]:
                 self.parts.updateValue((number,), (part,))
+        # the state has shrunk: parts behind its end go
         for number in range(len(parts), len(before) // DIGEST_BYTES):
             self.parts.removeKey((number,))
+        # without a change nothing is written, not even the digests
         if digests != before:
             self.known.update((digests, self.spec.shards))
         return digests

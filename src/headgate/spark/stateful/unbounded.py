@@ -34,16 +34,17 @@ from headgate.errors import Unbounded
 from headgate.predicate import And, Compare, Predicate, collect_columns
 from headgate.predicate import Column as Attribute
 from headgate.queries import Aggregate, Query, Source
+from headgate.schema import Stream
 from headgate.spark.frames import select_numbered, warn
 from headgate.spark.stateful.shard import QuerySpec, use_rocks_db, validate_rows
 from headgate.sql import render_name, render_predicate
 from headgate.sql.render import render_path
-from headgate.stateful.analysis.cases.case import (
+from headgate.stateful.analysis.case import (
     list_aggregates,
     list_argument_columns,
     list_output_columns,
 )
-from headgate.stateful.runtime.output_rows import MULTIPLICITY, output_names
+from headgate.stateful.runtime.output_rows import MULTIPLICITY, list_output_names
 
 
 def build_unbounded_frame(
@@ -94,13 +95,13 @@ def _explain_refusal(query: Query, *, streaming: bool) -> str:
 def _is_connected(query: Query) -> bool:
     """Return whether equalities that must hold connect all streams."""
     # a breadth-first search over the equalities, from the first stream on
-    reached, rest = {query.sources[0].alias}, list(_find_equalities(query.where))
+    reached, remaining = {query.sources[0].alias}, list(_find_equalities(query.where))
     while True:
-        near = [sides for sides in rest if sides & reached]
+        near = [sides for sides in remaining if sides & reached]
         if not near:
             return len(reached) == len(query.sources)
         reached |= {alias for sides in near for alias in sides}
-        rest = [sides for sides in rest if sides not in near]
+        remaining = [sides for sides in remaining if sides not in near]
 
 
 def _find_equalities(where: Predicate) -> Iterator[set[str]]:
@@ -118,13 +119,14 @@ def _build_select(spec: QuerySpec, query: Query, streams: Mapping[str, DataFrame
     joined = reduce(DataFrame.join, frames).where(render_predicate(query.where))
     by = list_output_columns(query)
     expressions: list[Attribute | Aggregate] = [o.expression for o in query.outputs] or list(by)
-    selected = dict(zip(output_names(query, by), expressions, strict=True))
+    selected = dict(zip(list_output_names(query, by), expressions, strict=True))
     if query.kind == "aggregate":
         return _build_groups(joined, query, selected)
     outputs = [
         _cast_output(_build_expression(expression), expression, name)
         for name, expression in selected.items()
     ]
+    # equal rows are one, so there is no multiplicity to give
     if query.distinct:
         return joined.select(*outputs).distinct()
     if not spec.expand:
@@ -142,6 +144,7 @@ def _build_groups(
     grouped = joined.groupBy(*[_build_expression(e).alias(numbers[e]) for e in query.group_by])
     totals = [_build_expression(e).alias(numbers[e]) for e in list_aggregates(query)]
     counted = F.count(F.lit(1)).alias("rows")  # Spark wants an aggregate, and there may be none
+    # groups and totals by number; the names of the output come last
     table = grouped.agg(counted, *totals)
     return table.select(*[_cast_output(F.col(numbers[e]), e, name) for name, e in selected.items()])
 
@@ -158,13 +161,7 @@ def _build_source(
 ) -> DataFrame:
     """Return the valid rows of a stream, with the used attributes where SQL looks for them."""
     stream = source.stream
-    every = (
-        *collect_columns(query.where),
-        *list_output_columns(query),
-        *list_argument_columns(query),
-    )
-    mine = {column.name for column in every if column.source in ("", source.alias)}
-    used = tuple(a.name for a in stream if a.name in mine) or stream.names[:1]
+    used = list_used_attributes(query, stream, {source.alias})
     frame, names = select_numbered(streams[stream.name], stream, used)
     types = pa.schema([(f"c{n}", stream[u].type.arrow) for n, u in enumerate(used)])
     # rows are checked in Python, where the rules for types and CHECK are
@@ -174,11 +171,23 @@ def _build_source(
     return checked.select(*nested).alias(source.alias)
 
 
+def list_used_attributes(query: Query, stream: Stream, aliases: set[str]) -> tuple[str, ...]:
+    """Return the attributes of a stream that a query reads; one, where it only counts its rows."""
+    columns = (
+        *collect_columns(query.where),
+        *list_output_columns(query),
+        *list_argument_columns(query),
+    )
+    # a column without a source is one of a query with a single stream
+    used = {column.name for column in columns if column.source in ("", *aliases)}
+    return tuple(name for name in stream.names if name in used) or stream.names[:1]
+
+
 def _nest_columns(leaves: Mapping[tuple[str, ...], Column]) -> list[Column]:
     """Return columns by their paths; those with a common first step are in a struct."""
     inside: dict[str, dict[tuple[str, ...], Column]] = {}
-    for (first, *rest), column in leaves.items():
-        inside.setdefault(first, {})[tuple(rest)] = column
+    for (first, *path), column in leaves.items():
+        inside.setdefault(first, {})[tuple(path)] = column
     return [
         (parts[()] if () in parts else F.struct(*_nest_columns(parts))).alias(first)
         for first, parts in inside.items()
@@ -247,17 +256,18 @@ class StateCap(StreamingQueryListener):
         # a query may have more than one stateful operator
         rows = sum(operator.numRowsTotal for operator in progress.stateOperators)
         for mark in progress.observedMetrics:
-            query, most = self.limits.get(mark, ("", rows))
-            if rows > most and str(progress.runId) not in _stopped:
-                self._stop(str(progress.id), str(progress.runId), query, rows, most)
+            query, limit = self.limits.get(mark, ("", rows))
+            # the event of one more batch may come before the query has stopped
+            if rows > limit and str(progress.runId) not in _stopped:
+                self._stop(str(progress.id), str(progress.runId), query, rows, limit)
 
-    def _stop(self, identifier: str, run: str, query: str, rows: int, most: int) -> None:
+    def _stop(self, identifier: str, run: str, query: str, rows: int, limit: int) -> None:
         """Stop a query in a thread of its own: waiting here would hold up all listeners."""
         running = self.session.streams.get(identifier)
         if running is not None:
             _stopped[run] = (
                 f"`{query}` was stopped: it needs unbounded memory, and its state has {rows:,} "
-                f"rows, which is above most_state_rows = {most:,}"
+                f"rows, which is above most_state_rows = {limit:,}"
             )
             Thread(target=_stop, args=(running, _stopped[run]), daemon=True).start()
 

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from headgate.errors import ExpansionTooLarge
 from headgate.predicate.answer import Answer
 from headgate.queries import Query, decide_query_satisfiability
-from headgate.stateful.analysis.cases.alternatives import Alternatives, split_coarsely, split_finely
-from headgate.stateful.analysis.cases.case import Case, build_case
+from headgate.stateful.analysis.alternatives import Alternatives, split_coarsely, split_finely
+from headgate.stateful.analysis.case import Case, build_case
 from headgate.stateful.analysis.faults import Fault, find_faults
 from headgate.stateful.analysis.theory.closure import compute_closure
-from headgate.stateful.analysis.witness.witness import is_verified, list_attempts
+from headgate.stateful.analysis.witness import is_verified, list_attempts
 
 MAX_TRIED_FAULTS = 40  # faults for which streams are looked for
 
@@ -49,42 +49,42 @@ def analyse(query: Query) -> Analysis:
     # A filter on one stream decides on each row alone and keeps nothing.
     if query.kind == "filter":
         return Analysis(Answer.YES)
-    look: _Inspection | None = None
+    inspection: _Inspection | None = None
     too_many = ""
     # The coarse alternatives decide most queries; the fine ones cost more, and decide more.
     for alternatives_of in (split_coarsely, split_finely):
         try:
-            look = _inspect(query, alternatives_of(query.where))
+            inspection = _inspect(query, alternatives_of(query.where))
         except ExpansionTooLarge as error:
             too_many = str(error)
             break
-        if not look.faults:
+        if not inspection.faults:
             # Rows are kept by these cases, so without the marks of `_inspect`, which bound nothing
             # and would only cut the buckets finer.
-            cases = _list_cases(query, look.alternatives)
+            cases = _list_cases(query, inspection.alternatives)
             return Analysis(Answer.YES, cases, is_contradiction=not cases)
         # Exact alternatives leave nothing for a finer split to refine.
-        if look.alternatives.exact:
+        if inspection.alternatives.exact:
             break
-    if look is None:
+    if inspection is None:
         return Analysis(Answer.UNKNOWN, unknown_because=too_many)
-    return _decide_with_faults(query, look, too_many)
+    return _decide_with_faults(query, inspection, too_many)
 
 
-def _decide_with_faults(query: Query, look: _Inspection, too_many: str) -> Analysis:
+def _decide_with_faults(query: Query, inspection: _Inspection, too_many: str) -> Analysis:
     """Decide on a query with faults: no if streams or a theorem show it, else unknown."""
     # A verified witness is a proof whatever the theory says, so it comes before the theorems.
-    for case, fault in look.faults[:MAX_TRIED_FAULTS]:
+    for case, fault in inspection.faults[:MAX_TRIED_FAULTS]:
         for attempt in list_attempts(case, fault):
             if is_verified(query, *attempt):
-                return Analysis(Answer.NO, look.cases, fault, case, attempt)
+                return Analysis(Answer.NO, inspection.cases, fault, case, attempt)
     if decide_query_satisfiability(query).answer is Answer.NO:
         return Analysis(Answer.YES, is_contradiction=True)
     # No streams were verified: it is a no only where a theorem is necessary as well as sufficient.
-    case, fault = look.faults[0]
-    why = too_many or _explain_unknown(look.alternatives, case, fault)
+    case, fault = inspection.faults[0]
+    why = too_many or _explain_unknown(inspection.alternatives, case, fault)
     return Analysis(
-        Answer.UNKNOWN if why else Answer.NO, look.cases, fault, case, unknown_because=why
+        Answer.UNKNOWN if why else Answer.NO, inspection.cases, fault, case, unknown_because=why
     )
 
 

@@ -8,9 +8,8 @@ from typing import Any
 
 from headgate.predicate import Column, Compare
 from headgate.queries import Aggregate, Query
-from headgate.sql import render_predicate
-from headgate.sql.places import Place, Places, find_places
-from headgate.stateful.analysis.cases.case import Case
+from headgate.sql import Place, Places, find_places, render_predicate
+from headgate.stateful.analysis.case import Case
 from headgate.stateful.analysis.faults import Fault
 from headgate.stateful.analysis.theory.checker import Join
 
@@ -76,7 +75,7 @@ def _write_sentence(query: Query, case: Case, fault: Fault, paths: list[list[str
     joins = [" and ".join(f"`{text}`" for text in path) for path in paths]
     if violation.pattern == "output":
         column = f"`{case.columns[violation.variable].key}`"
-        role = _role(fault, case.columns[violation.variable])
+        role = _describe_role(fault, case.columns[violation.variable])
         return f"{column} {role} and can take infinitely many values"
     if violation.pattern == "equality":
         return f"by {joins[0]} rows of {stream} must be kept for infinitely many values"
@@ -91,7 +90,7 @@ def _write_sentence(query: Query, case: Case, fault: Fault, paths: list[list[str
     return f"{joins[0]} and {joins[1]} need {ends[violation.pattern]} of {stream} at once"
 
 
-def _role(fault: Fault, column: Column) -> str:
+def _describe_role(fault: Fault, column: Column) -> str:
     aggregate = fault.aggregate
     if aggregate is not None and aggregate.argument == column and "2" in fault.condition:
         return f"is seen by {_write_aggregate(aggregate)}, which needs every value,"
@@ -104,23 +103,22 @@ def _write_aggregate(aggregate: Aggregate) -> str:
 
 def find_comparison_path(case: Case, join: Join) -> list[Compare]:
     """Return the comparisons by which a join follows: the shortest path between its sides."""
-    # By variable: what it is at most, and the comparison that says so. An equality leads both
-    # ways.
-    ways: dict[int, list[tuple[int, Compare]]] = {}
+    # By variable: those that it is at most, each with the comparison that says so.
+    edges: dict[int, list[tuple[int, Compare]]] = {}
     for comparison in case.query.comparisons:
         left, right = case.columns[comparison.left], case.columns[comparison.right]
         compare = Compare(left, comparison.operator, right)
-        ways.setdefault(comparison.left, []).append((comparison.right, compare))
+        edges.setdefault(comparison.left, []).append((comparison.right, compare))
         if comparison.operator == "=":
-            ways.setdefault(comparison.right, []).append((comparison.left, compare))
+            edges.setdefault(comparison.right, []).append((comparison.left, compare))
     # Breadth first, so that the first path to a variable is a shortest one.
     reached: dict[int, list[Compare]] = {join.left: []}
     waiting = deque([join.left])
     while waiting and join.right not in reached:
-        at = waiting.popleft()
-        for following, compare in ways.get(at, ()):
+        variable = waiting.popleft()
+        for following, compare in edges.get(variable, ()):
             if following not in reached:
-                reached[following] = [*reached[at], compare]
+                reached[following] = [*reached[variable], compare]
                 waiting.append(following)
     return reached.get(join.right, [])
 
@@ -150,7 +148,7 @@ def _find_place(
     if column in places.groups and fault.condition != "(2)":
         return places.groups[column]
     for output in query.outputs:
-        seen = output.expression
-        if column in (seen, seen.argument if isinstance(seen, Aggregate) else None):
+        expression = output.expression
+        if column == (expression.argument if isinstance(expression, Aggregate) else expression):
             return places.outputs.get(output.name)
     return None

@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 
 from headgate.queries import Aggregate, Query
-from headgate.stateful.analysis.cases.case import Case, list_aggregates
+from headgate.stateful.analysis.case import Case, list_aggregates
 from headgate.stateful.analysis.theory import definition
 from headgate.stateful.analysis.theory.checker import (
     Violation,
@@ -100,7 +100,7 @@ def _find_single_stream_faults(
         if violation is not None:
             yield Fault("8.5", "(1)", violation, aggregate, _is_declared(aggregate))
     if aggregate is not None and aggregate.category == "holistic":
-        argument = _argument(case, aggregate)
+        argument = _find_argument(case, aggregate)
         violation = None if argument is None else _find_endless_values(case, known, argument)
         if violation is not None:
             yield Fault("8.5", "(2)", violation, aggregate, _is_declared(aggregate))
@@ -108,11 +108,10 @@ def _find_single_stream_faults(
 
 def _find_argument_faults(case: Case, known: Closure, aggregate: Aggregate) -> Iterator[Fault]:
     """Yield faults by Theorem 8.6, C2 and C3, of what an aggregate over several streams sees."""
-    argument = _argument(case, aggregate)
+    argument = _find_argument(case, aggregate)
     if argument is None:
         return
-    # C2 of Theorem 8.6; of a declared aggregate only the sufficient condition of Theorem 8.4 is
-    # known.
+    # C2 of Theorem 8.6; of a declared aggregate only Theorem 8.4 is known, which is sufficient.
     if aggregate.category == "holistic" or aggregate.declared is not None:
         violation = _find_endless_values(case, known, argument)
         if violation is not None:
@@ -130,14 +129,13 @@ def _is_declared(aggregate: Aggregate | None) -> bool:
     return aggregate is not None and aggregate.declared is not None
 
 
-def _argument(case: Case, aggregate: Aggregate) -> int | None:
+def _find_argument(case: Case, aggregate: Aggregate) -> int | None:
     return None if aggregate.argument is None else case.number(aggregate.argument)
 
 
 def _find_endless_values(case: Case, known: Closure, variable: int) -> Violation | None:
     """Return the violation that a variable has infinitely many values, outside of windows."""
-    # The gaps, ascending, in which the variable takes infinitely many values; the last is
-    # reported.
+    # The gaps in which the variable takes infinitely many values, ascending.
     gaps = np.flatnonzero(known.roams[variable])
     source = case.query.variables[variable].source
     if not len(gaps) or source in case.query.windowed:

@@ -21,14 +21,14 @@ from headgate.predicate import (
     conjunction,
 )
 from headgate.queries import Aggregate, Output, Query
-from headgate.stateful.analysis.cases.case import Case, list_filters
-from headgate.stateful.analysis.theory.redundant import (
+from headgate.stateful.analysis.case import Case, list_filters
+from headgate.stateful.analysis.theory.relations import (
     Occurrences,
+    compute_order,
     find_twins,
     keep_all,
     remove_covered,
 )
-from headgate.stateful.analysis.theory.relations import compute_order
 
 
 def remove_redundant(query: Query, case: Case) -> Query | None:
@@ -37,12 +37,12 @@ def remove_redundant(query: Query, case: Case) -> Query | None:
     SELECT DISTINCT x.a FROM s AS x, s AS y WHERE x.a = 1 AND x.b = y.b
     ->  SELECT DISTINCT a FROM s WHERE a = 1 AND b = b
     """
-    kept = remove_covered(compute_order(case.query), keep_all(case.query))
-    if len(kept.sources) == len(query.sources) or not query.outputs:
+    occurrences = remove_covered(compute_order(case.query), keep_all(case.query))
+    if len(occurrences.sources) == len(query.sources) or not query.outputs:
         return None
     # By variable of an occurrence that is left out: the variable that stands for it.
-    stands_for = _find_replacements(case, kept)
-    is_single = len(kept.sources) == 1
+    stands_for = _find_replacements(case, occurrences)
+    is_single = len(occurrences.sources) == 1
 
     def rename(column: Column) -> Column:
         other = column
@@ -51,14 +51,14 @@ def remove_redundant(query: Query, case: Case) -> Query | None:
             other = case.columns[stands_for.get(number, number)]
         return Column(other.name, other.type, "" if is_single else other.source)
 
-    # an occurrence with filters that the case leaves out is never covered
+    # An occurrence with filters that the case leaves out is never covered, so these are all kept.
     remaining_filters = (
-        part for source in sorted(kept.sources) for part in list_filters(query, source)
+        part for source in sorted(occurrences.sources) for part in list_filters(query, source)
     )
     outputs = [replace(o, expression=_rename_expression(o, rename)) for o in query.outputs]
     return replace(
         query,
-        sources=tuple(s for number, s in enumerate(query.sources) if number in kept.sources),
+        sources=tuple(s for number, s in enumerate(query.sources) if number in occurrences.sources),
         # The atoms of the only case replace the condition, under the names of what is left.
         where=conjunction(
             _rename_columns(part, rename) for part in (*case.atoms, *remaining_filters)
@@ -69,10 +69,10 @@ def remove_redundant(query: Query, case: Case) -> Query | None:
     )
 
 
-def _find_replacements(case: Case, kept: Occurrences) -> dict[int, int]:
+def _find_replacements(case: Case, occurrences: Occurrences) -> dict[int, int]:
     """Map every variable of an occurrence that is left out to the one that stands for it."""
     replacements: dict[int, int] = {}
-    for covered, other in kept.covered_by:
+    for covered, other in occurrences.covered_by:
         pairs = find_twins(case.query, covered, other) or {}
         # An occurrence that stood for another may be left out later: follow the chain to its end.
         replacements = {

@@ -15,7 +15,7 @@ from typing import Any
 
 from headgate.predicate import Column, Row, evaluate
 from headgate.queries import Aggregate, Query
-from headgate.stateful.analysis.cases.case import list_output_columns
+from headgate.stateful.analysis.case import list_output_columns
 
 Streams = Mapping[str, Sequence[Row]]
 AnswerRows = Mapping[Hashable, Hashable]
@@ -33,9 +33,9 @@ def compute_answer(query: Query, streams: Streams) -> AnswerRows:
     """
     columns = list_output_columns(query)
     if query.kind == "aggregate":
-        return _groups(query, columns, iter_joined_rows(query, streams))
+        return _aggregate_groups(query, columns, iter_joined_rows(query, streams))
     rows: Counter[Hashable] = Counter(
-        _values(columns, row) for row in iter_joined_rows(query, streams)
+        _list_ordinals(columns, row) for row in iter_joined_rows(query, streams)
     )
     return dict.fromkeys(rows, 1) if query.distinct else rows
 
@@ -64,21 +64,20 @@ def combine_rows(query: Query, choice: Sequence[Row]) -> Row:
     }
 
 
-def _values(columns: Iterable[Column], row: Row) -> tuple[Hashable, ...]:
-    return tuple(_ordinal(column, row) for column in columns)
+def _list_ordinals(columns: Iterable[Column], row: Row) -> tuple[Hashable, ...]:
+    return tuple(_get_ordinal(column, row) for column in columns)
 
 
-def _ordinal(column: Column, row: Row) -> Hashable:
+def _get_ordinal(column: Column, row: Row) -> Hashable:
     value = row.get(column.key)
     return None if value is None else column.type.ordinal(value)
 
 
-def _groups(query: Query, columns: tuple[Column, ...], rows: Iterable[Row]) -> AnswerRows:
-    # Group values (as ordinals) -> member rows. Without GROUP BY there is one group, even without
-    # rows.
+def _aggregate_groups(query: Query, columns: tuple[Column, ...], rows: Iterable[Row]) -> AnswerRows:
+    # By group: its rows. Without GROUP BY there is one group, even where there are no rows.
     groups: dict[Hashable, list[Row]] = {} if columns else {(): []}
     for row in rows:
-        groups.setdefault(_values(columns, row), []).append(row)
+        groups.setdefault(_list_ordinals(columns, row), []).append(row)
     expressions = (o.expression for o in query.outputs)
     aggregates = [a for a in expressions if isinstance(a, Aggregate)]
     return {
@@ -92,7 +91,7 @@ def _aggregate(aggregate: Aggregate, rows: list[Row]) -> Hashable:
     if aggregate.argument is None:
         return len(rows)
     column, function = aggregate.argument, aggregate.function
-    ordinals: list[Any] = [o for o in (_ordinal(column, row) for row in rows) if o is not None]
+    ordinals: list[Any] = [o for o in (_get_ordinal(column, row) for row in rows) if o is not None]
     if aggregate.distinct:
         ordinals = list(set(ordinals))
     if function == "COUNT":

@@ -25,7 +25,7 @@ from headgate.schema import (
 )
 from headgate.sql import render_predicate, render_select, render_source
 from headgate.stateful.analysis.boundedness import is_proven_bounded
-from headgate.stateful.analysis.cases.case import Case, list_output_columns
+from headgate.stateful.analysis.case import Case, list_output_columns
 from headgate.stateful.analysis.faults import Fault
 from headgate.stateful.analysis.theory.closure import compute_closure
 
@@ -92,8 +92,7 @@ def find_suggestions(
     """
     suggestions: list[Suggestion] = []
     helpless: list[_Addition] = []
-    # Checking a changed query costs about its attributes times its alternatives: tries share a
-    # budget.
+    # Checking a changed query costs about its attributes times its alternatives.
     cost = (len(case.columns) + 1) * alternatives
     tries = max(min(MAX_TRIES, MAX_WORK // cost), MIN_TRIES)
     # The sort is stable: within what concerns the fault the least intrusive stay first.
@@ -105,11 +104,11 @@ def find_suggestions(
         else:
             helpless.append(addition)
     # Pairs are made only of additions that do not help alone, with the tries that are left.
-    for one, two in islice(combinations(helpless, 2), max(tries - len(additions), 0)):
-        first = one.apply_to(query)
-        changed = None if first is None else two.apply_to(first)
+    for first, second in islice(combinations(helpless, 2), max(tries - len(additions), 0)):
+        changed = first.apply_to(query)
+        changed = None if changed is None else second.apply_to(changed)
         if changed is not None and is_proven_bounded(changed):
-            suggestions.append(Suggestion((one.text, two.text), changed))
+            suggestions.append(Suggestion((first.text, second.text), changed))
     return tuple(suggestions)
 
 
@@ -119,12 +118,12 @@ def _list_additions(query: Query, case: Case) -> Iterator[_Addition]:
     if not query.distinct and not aggregate:
         yield _Addition("SELECT DISTINCT", distinct=True)
     unbounded = _find_unbounded_columns(query, case)
-    yield from (_bound_addition(column, case) for column in unbounded if _is_counted(column))
+    yield from (_make_bound_addition(column, case) for column in unbounded if _is_counted(column))
     columns = query.group_by if aggregate else list_output_columns(query)
     # A query must put something out: the only column is not dropped.
     for column in columns if len(columns) > 1 or aggregate else ():
-        what = "drop the group" if aggregate else "drop the column"
-        yield _Addition(f"{what} `{column.key}`", dropped=column)
+        action = "drop the group" if aggregate else "drop the column"
+        yield _Addition(f"{action} `{column.key}`", dropped=column)
     if aggregate and len(query.outputs) > 1:
         for output in query.outputs:
             if isinstance(output.expression, Aggregate):
@@ -133,7 +132,8 @@ def _list_additions(query: Query, case: Case) -> Iterator[_Addition]:
         if source.rows is None:
             window = render_source(replace(source, rows=SUGGESTED_WINDOW_ROWS))
             yield _Addition(f"a row window, {window}", windowed=number)
-    yield from (_bound_addition(column, case) for column in unbounded if not _is_counted(column))
+    uncounted = (column for column in unbounded if not _is_counted(column))
+    yield from (_make_bound_addition(column, case) for column in uncounted)
 
 
 def _is_counted(column: Column) -> bool:
@@ -141,7 +141,7 @@ def _is_counted(column: Column) -> bool:
     return not isinstance(column.type, Double | String | Timestamp)
 
 
-def _bound_addition(column: Column, case: Case) -> _Addition:
+def _make_bound_addition(column: Column, case: Case) -> _Addition:
     bound = _make_bound(column, case)
     return _Addition(f"bound `{column.key}`, such as {render_predicate(bound)}", bound=bound)
 
@@ -149,8 +149,7 @@ def _bound_addition(column: Column, case: Case) -> _Addition:
 def _find_unbounded_columns(query: Query, case: Case) -> list[Column]:
     """Return columns with infinitely many values that are put out or compared between streams."""
     core, bounded = case.query, compute_closure(case.query).bounded
-    # Variables that can be at fault: outputs (C1), sides of joins (C2, C3), arguments of
-    # aggregates.
+    # Variables that can be at fault: outputs (C1), sides of joins (C2, C3), and arguments.
     used = set(core.outputs)
     for comparison in core.comparisons:
         sides = comparison.left, comparison.right
@@ -178,7 +177,7 @@ def _make_bound(column: Column, case: Case) -> Predicate:
         start, unit = 19_723 * 86_400_000_000, 86_400_000_000
     # Ends that the query gives are kept; a missing one is put SUGGESTED_RANGE units away.
     low, high = values.intervals[0].low, values.intervals[-1].high
-    least, most = int(type_.minimum), int(type_.maximum or 0)
+    minimum, maximum = int(type_.minimum), int(type_.maximum or 0)
     if not isinstance(low, int) and not isinstance(high, int):
         low, high = start, start + SUGGESTED_RANGE * unit + 1
     elif not isinstance(low, int):
@@ -186,8 +185,8 @@ def _make_bound(column: Column, case: Case) -> Predicate:
     if not isinstance(high, int):
         high = low + SUGGESTED_RANGE * unit
     # Stay off the limits of the type: an interval that reaches them may count as unbounded.
-    low = min(max(low, least + 1), most - 1)
-    return Within(column, ValueSet.of(Interval(low, max(low + 1, min(high, most)))))
+    low = min(max(low, minimum + 1), maximum - 1)
+    return Within(column, ValueSet.of(Interval(low, max(low + 1, min(high, maximum)))))
 
 
 def _drop_output(query: Query, dropped: Output | Column | None) -> Query | None:
@@ -195,12 +194,12 @@ def _drop_output(query: Query, dropped: Output | Column | None) -> Query | None:
     outputs = query.outputs or tuple(
         Output(column.name, column) for column in list_output_columns(query)
     )
-    kept = tuple(o for o in outputs if dropped not in (o, o.expression))
+    remaining = tuple(o for o in outputs if dropped not in (o, o.expression))
     groups = tuple(column for column in query.group_by if column != dropped)
     # GROUP BY cannot lose its last group unless an aggregate is left.
-    if not kept or (query.group_by and not groups and not _has_aggregates(kept)):
+    if not remaining or (query.group_by and not groups and not _has_aggregates(remaining)):
         return None
-    return replace(query, outputs=kept, group_by=groups, origin=None)
+    return replace(query, outputs=remaining, group_by=groups, origin=None)
 
 
 def _has_aggregates(outputs: tuple[Output, ...]) -> bool:

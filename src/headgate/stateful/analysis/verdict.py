@@ -17,10 +17,14 @@ from headgate.stateful.analysis.boundedness import Analysis, analyse
 from headgate.stateful.analysis.diagnosis import Diagnosis, diagnose
 from headgate.stateful.analysis.redundancy import remove_redundant
 from headgate.stateful.analysis.suggestions import Suggestion, find_suggestions
-from headgate.stateful.analysis.synopses.memory import Memory, compute_memory_limit
 from headgate.stateful.analysis.synopses.plan import build_plan
-from headgate.stateful.analysis.synopses.synopsis import Synopsis, describe_synopses
-from headgate.stateful.analysis.witness.witness import Witness, build_witness
+from headgate.stateful.analysis.synopses.synopsis import (
+    Memory,
+    Synopsis,
+    compute_memory_limit,
+    describe_synopses,
+)
+from headgate.stateful.analysis.witness import Witness, build_witness
 
 DEFAULT_WITNESS_ROWS = 10
 

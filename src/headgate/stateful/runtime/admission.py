@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import lru_cache
 
 from headgate.errors import Unbounded, UsageError
-from headgate.events.json_text import format_json
+from headgate.events.json_lines import format_json
 from headgate.predicate.answer import Answer
 from headgate.queries import Query
 from headgate.schema import Schema
-from headgate.stateful.analysis.cases.case import list_aggregates
-from headgate.stateful.analysis.synopses.memory import Memory
+from headgate.stateful.analysis.case import list_aggregates
+from headgate.stateful.analysis.synopses.synopsis import Memory
 from headgate.stateful.analysis.verdict import Verdict, check_memory
 
 SHOWN_ROWS, SHOWN_SUGGESTIONS = 3, 3
@@ -38,11 +38,11 @@ def has_windows(query: Query) -> bool:
 
 @lru_cache(maxsize=1_000)
 def _check_memory(query: Query, _: Schema) -> Verdict:
-    # equal queries may read streams that are declared differently, so the schema is part of the key
+    # Equal queries may read streams that are declared differently, so the schema is in the key.
     return check_memory(query)
 
 
-def memory_limit_of(query: Query) -> Memory | None:
+def get_memory_limit(query: Query) -> Memory | None:
     """Return the most that a runnable query ever stores; it is worked out once."""
     return _compute_memory_limit(query, query.schema)
 

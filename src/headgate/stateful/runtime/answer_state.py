@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from headgate.events.columns import encode_column
 from headgate.predicate import Column
-from headgate.stateful.analysis.cases.case import find_source
+from headgate.stateful.analysis.case import find_source
 from headgate.stateful.analysis.synopses.answer_parts import AnswerPart
 from headgate.stateful.analysis.synopses.plan import SynopsisPlan
 from headgate.stateful.runtime.exact_sums import Sums, regroup
@@ -55,24 +55,28 @@ class AnswerState:
         # `counts[s][i]` is the weight of the row of source s in combination i.
         counts = {source: sides[source].count[rows] for source, rows in combined.items()}
         combined_rows = WeightedRows(
-            {c: self._values(c, combined, sides) for c in self.kept},
+            {c: self._take_values(c, combined, sides) for c in self.kept},
             np.empty((len(next(iter(counts.values()))), 0), np.bool_),
             multiply_counts(list(counts.values())),
         )
         # One row for each choice of values; DISTINCT ignores how often a combination occurs.
         groups = group_by_values(combined_rows.values, self.columns, len(combined_rows))
-        first = combined_rows.at(self._first(combined_rows, groups))
-        first.count = first.count if self.part.distinct else _counts(combined_rows, groups)
+        first = combined_rows.at(self._choose_rows(combined_rows, groups))
+        first.count = first.count if self.part.distinct else _sum_counts(combined_rows, groups)
         # The sum of a column counts once for each combination of rows of the *other* sources.
         for column in self.summed:
             source = self._sources[column]
-            rest = [count for other, count in counts.items() if other != source]
-            times = multiply_counts(rest) if rest else np.ones(len(combined_rows), np.int64)
+            other_counts = [count for other, count in counts.items() if other != source]
+            times = (
+                multiply_counts(other_counts)
+                if other_counts
+                else np.ones(len(combined_rows), np.int64)
+            )
             sums = sides[source].sums[column]
             first.sums[column] = _scale_sums(sums, combined[source], times, groups)
         return first
 
-    def _values(
+    def _take_values(
         self, column: Column, combined: Combined, sides: Mapping[int, WeightedRows]
     ) -> pa.Array[Any]:
         source = self._sources[column]
@@ -84,12 +88,12 @@ class AnswerState:
         if not len(every):
             return every
         groups = group_by_values(every.values, self.columns, len(every))
-        first = every.at(self._first(every, groups))
-        first.count = first.count if self.part.distinct else _counts(every, groups)
+        first = every.at(self._choose_rows(every, groups))
+        first.count = first.count if self.part.distinct else _sum_counts(every, groups)
         first.sums = {c: regroup(s, groups.of, groups.size) for c, s in every.sums.items()}
         return first
 
-    def _best(self, every: WeightedRows, groups: Grouping) -> Numbers:
+    def _find_best(self, every: WeightedRows, groups: Grouping) -> Numbers:
         """Return the first row with the best value of each group; NULL if there is no other."""
         assert self.best is not None
         assert self.part.extremum is not None
@@ -115,14 +119,15 @@ class AnswerState:
             return self.merge([state, change]), change
         # The rows of the state come first, so a value that is known already never counts as new.
         every = concatenate([state, change])
-        rows = np.sort(self._first(every, group_by_values(every.values, self.columns, len(every))))
+        groups = group_by_values(every.values, self.columns, len(every))
+        rows = np.sort(self._choose_rows(every, groups))
         return every.at(rows), every.at(rows[rows >= len(state)])
 
-    def _first(self, every: WeightedRows, groups: Grouping) -> Numbers:
-        return groups.first if self.best is None else self._best(every, groups)
+    def _choose_rows(self, every: WeightedRows, groups: Grouping) -> Numbers:
+        return groups.first if self.best is None else self._find_best(every, groups)
 
 
-def _counts(every: WeightedRows, groups: Grouping) -> Numbers:
+def _sum_counts(every: WeightedRows, groups: Grouping) -> Numbers:
     return add_counts(every.count, groups.of, groups.size)
 
 
@@ -142,11 +147,11 @@ def group_by_values(
     values: Mapping[Column, pa.Array[Any]], columns: Sequence[Column], rows: int
 ) -> Grouping:
     """Group rows with equal values; NULL is equal to NULL, and −0.0 to 0.0."""
-    parts = [_dense_codes(values[column], column) for column in columns]
+    parts = [_encode_densely(values[column], column) for column in columns]
     return group_rows(parts, [None] * len(parts), rows)
 
 
-def _dense_codes(array: pa.Array[Any], column: Column) -> Numbers:
+def _encode_densely(array: pa.Array[Any], column: Column) -> Numbers:
     coded = encode_column(array, column.type)
     if coded.ranked is not None:
         codes, most = coded.codes, len(coded.ranked)

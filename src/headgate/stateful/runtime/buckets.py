@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from headgate.events.columns import CodedColumn, Mask, encode_column
@@ -25,7 +24,7 @@ from headgate.stateful.runtime.cell_codes import ColumnCoder
 from headgate.stateful.runtime.exact_sums import regroup, sum_by_bucket
 from headgate.stateful.runtime.grouping import Grouping, Numbers, group_rows
 from headgate.stateful.runtime.join import OrderCodes, encode_in_one_order, group_compared_columns
-from headgate.stateful.runtime.stream_rows import StreamRows, some_of
+from headgate.stateful.runtime.stream_rows import StreamRows, select_rows
 from headgate.stateful.runtime.weighted_rows import (
     WeightedRows,
     add_counts,
@@ -45,7 +44,7 @@ class BucketReducer(Protocol):
     def merge(self, parts: Sequence[WeightedRows]) -> WeightedRows:
         """Merge several reductions into one."""
 
-    def advance(self, kept: WeightedRows, new: WeightedRows) -> tuple[WeightedRows, WeightedRows]:
+    def advance(self, before: WeightedRows, new: WeightedRows) -> tuple[WeightedRows, WeightedRows]:
         """Return what is kept after a reduction, and the rows that other streams must meet."""
 
     def empty(self) -> WeightedRows:
@@ -57,14 +56,16 @@ class BaseBuckets:
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self._own = [branch.own(store.source) for branch in store.branches]
+        self._own = [branch.list_own_atoms(store.source) for branch in store.branches]
         self._coders = {
             column: ColumnCoder(store.cells(column), null=store.has_null(column))
             for column in store.columns
         }
         has_branches = len(store.branches) > 1
         self._of_branches = [
-            {column: _coder(branch, column) for column in store.columns} if has_branches else {}
+            {column: _make_coder(branch, column) for column in store.columns}
+            if has_branches
+            else {}
             for branch in store.branches
         ]
 
@@ -73,11 +74,13 @@ class BaseBuckets:
         summed = () if self.store.part.distinct else self.store.aggregated
         return empty_rows(self.store.kept, len(self.store.branches), summed)
 
-    def codes(self, coded: Mapping[Column, CodedColumn]) -> dict[Column, tuple[Numbers, Mask]]:
+    def encode_cells(
+        self, coded: Mapping[Column, CodedColumn]
+    ) -> dict[Column, tuple[Numbers, Mask]]:
         """Return the cell of each row in each column, and whether it has one."""
         return {column: coder.codes(coded[column]) for column, coder in self._coders.items()}
 
-    def member(self, rows: StreamRows, codes: Mapping[Column, tuple[Numbers, Mask]]) -> Mask:
+    def find_members(self, rows: StreamRows, codes: Mapping[Column, tuple[Numbers, Mask]]) -> Mask:
         """Tell in which branches each row can be, as far as it alone decides."""
         member = np.ones((rows.rows, len(self.store.branches)), np.bool_)
         for number, own in enumerate(self._own):
@@ -89,7 +92,7 @@ class BaseBuckets:
                     member[:, number] &= has
             for column, coder in self._of_branches[number].items():
                 inside = np.flatnonzero(member[:, number])  # what has no cell is slow to look up
-                member[inside, number] = coder.codes(some_of(rows.encode(column), inside))[1]
+                member[inside, number] = coder.codes(select_rows(rows.encode(column), inside))[1]
         return member
 
     def group(self, codes: Sequence[Numbers], member: Mask) -> Grouping:
@@ -106,10 +109,10 @@ class BaseBuckets:
     def group_kept(self, every: WeightedRows) -> Grouping:
         """Group rows that are kept into buckets."""
         coded = {c: encode_column(every.values[c], c.type) for c in self.store.columns}
-        return self.group([codes for codes, _ in self.codes(coded).values()], every.member)
+        return self.group([codes for codes, _ in self.encode_cells(coded).values()], every.member)
 
 
-def _coder(branch: Branch, column: Column) -> ColumnCoder:
+def _make_coder(branch: Branch, column: Column) -> ColumnCoder:
     accepts = branch.accepts_values(column)
     cells = branch.cells(column) if accepts else Cells(column.type, NOTHING, ())
     return ColumnCoder(cells, null=branch.accepts_null(column))
@@ -121,25 +124,25 @@ class CountedBuckets(BaseBuckets):
     def reduce(self, rows: StreamRows) -> WeightedRows:
         """Reduce a batch of rows."""
         cut = self.store.columns
-        codes = self.codes({column: rows.encode(column) for column in cut})
-        member = self.member(rows, codes)
-        # `taken` are the rows in some branch; arrays are copied only if a row is left out.
-        taken = np.flatnonzero(member.any(axis=1))
-        if not len(taken):
+        codes = self.encode_cells({column: rows.encode(column) for column in cut})
+        member = self.find_members(rows, codes)
+        # `members` are the rows in some branch; arrays are copied only if a row is left out.
+        members = np.flatnonzero(member.any(axis=1))
+        if not len(members):
             return self.empty()
-        everything = len(taken) == rows.rows
-        member = member if everything else member[taken]
-        parts = [numbers if everything else numbers[taken] for numbers, _ in codes.values()]
+        everything = len(members) == rows.rows
+        member = member if everything else member[members]
+        parts = [numbers if everything else numbers[members] for numbers, _ in codes.values()]
         groups = self.group(parts, member)
-        # `groups` numbers the rows of `taken`; `first` leads back to rows of the batch.
-        first = taken[groups.first]
+        # `groups` numbers the rows of `members`; `first` leads back to rows of the batch.
+        first = members[groups.first]
         return WeightedRows(
             {c: rows.array(c).take(first) for c in cut},
             member[groups.first],
             np.bincount(groups.of, minlength=groups.size),
             {
                 c: sum_by_bucket(
-                    rows.array(c) if everything else rows.array(c).take(taken),
+                    rows.array(c) if everything else rows.array(c).take(members),
                     c.type,
                     groups.of,
                     groups.size,
@@ -159,9 +162,9 @@ class CountedBuckets(BaseBuckets):
         first.sums = {c: regroup(s, groups.of, groups.size) for c, s in every.sums.items()}
         return first
 
-    def advance(self, kept: WeightedRows, new: WeightedRows) -> tuple[WeightedRows, WeightedRows]:
+    def advance(self, before: WeightedRows, new: WeightedRows) -> tuple[WeightedRows, WeightedRows]:
         """Return what is kept after a reduction, and the rows that other streams must meet."""
-        return self.merge([kept, new]), new
+        return self.merge([before, new]), new
 
 
 class ExtremeBuckets(BaseBuckets):
@@ -179,10 +182,10 @@ class ExtremeBuckets(BaseBuckets):
 
     def reduce(self, rows: StreamRows) -> WeightedRows:
         """Reduce a batch of rows."""
-        codes = self.codes({column: rows.encode(column) for column in self.store.columns})
-        taken = np.flatnonzero(self.member(rows, codes)[:, 0])
-        values = {c: rows.array(c).take(taken) for c in self.store.kept}
-        ones = np.ones(len(taken), np.int64)
+        codes = self.encode_cells({column: rows.encode(column) for column in self.store.columns})
+        members = np.flatnonzero(self.find_members(rows, codes)[:, 0])
+        values = {c: rows.array(c).take(members) for c in self.store.kept}
+        ones = np.ones(len(members), np.int64)
         every = WeightedRows(values, ones.astype(np.bool_)[:, None], ones)
         return every.at(self._choose_rows(every))
 
@@ -191,11 +194,11 @@ class ExtremeBuckets(BaseBuckets):
         every = concatenate(parts)
         return every.at(self._choose_rows(every))
 
-    def advance(self, kept: WeightedRows, new: WeightedRows) -> tuple[WeightedRows, WeightedRows]:
+    def advance(self, before: WeightedRows, new: WeightedRows) -> tuple[WeightedRows, WeightedRows]:
         """Keep the better rows; those that are as good as one that is kept already are not new."""
-        every = concatenate([kept, new])
+        every = concatenate([before, new])
         rows = self._choose_rows(every)
-        return every.at(rows), every.at(rows[rows >= len(kept)])
+        return every.at(rows), every.at(rows[rows >= len(before)])
 
     def _choose_rows(self, every: WeightedRows) -> Numbers:
         if not len(every):
@@ -228,12 +231,12 @@ class ExtremeBuckets(BaseBuckets):
         alike: dict[object, tuple[Ends, list[int]]] = {}
         for kind in range(kinds.size):
             row = {c.key: shown[c][kind] for c in deciding}
-            ends = self._ends_of({c: self._branch.cell(c, row) or NULL_CELL for c in deciding})
+            ends = self._find_ends({c: self._branch.cell(c, row) or NULL_CELL for c in deciding})
             if ends is not None:
                 alike.setdefault(ends.key, (ends, []))[1].append(kind)
         return [(side, np.flatnonzero(np.isin(kinds.of, of))) for side, of in alike.values()]
 
-    def _ends_of(self, cells: dict[Column, Cell]) -> Ends | None:
+    def _find_ends(self, cells: dict[Column, Cell]) -> Ends | None:
         key = tuple(cells.values())
         if key not in self._ends:
             self._ends[key] = find_extreme_columns(self.store, cells)
@@ -273,14 +276,14 @@ def find_frontier(
     frontiers = []
     for side, highs in ((ends.highs, True), (ends.lows, False)):
         if side.columns:
-            frontiers.append(_best(values, rows, groups.of[rows], side, zone, highs=highs))
+            frontiers.append(_find_best(values, rows, groups.of[rows], side, zone, highs=highs))
     # Nothing is compared at either end: one row of each bucket is enough.
     if not frontiers:
         return groups.first[np.unique(groups.of[rows])]
     return np.concatenate(frontiers)
 
 
-def _best(
+def _find_best(
     values: Mapping[Column, pa.Array[Any]],
     rows: Numbers,
     buckets: Numbers,
@@ -295,19 +298,19 @@ def _best(
     """
     lines = encode_in_one_order([(c, values[c].take(rows)) for c in side.columns], zone)
     # `codes` is columns × rows, in one order for all columns.
-    codes = _below_values(lines)
+    codes = _encode_nulls_lowest(lines)
     place = codes.min(axis=0) if highs else codes.max(axis=0)
     score = place if highs else np.where(place == _NULL, _NULL, -place)
     # `best[b]` is the best score of bucket b; only rows that attain it are kept (section 7.2).
     best = np.full(int(buckets.max()) + 1, _NULL)
     np.maximum.at(best, buckets, score)
-    kept = np.flatnonzero(score == best[buckets])
-    # `ways` is kept rows × partners.
-    ways = _strict_partners(side, codes[:, kept] == place[kept])
-    return rows[kept[_drop_dominated(buckets[kept], ways)]]
+    attaining = np.flatnonzero(score == best[buckets])
+    # `strict_partners` is kept rows × partners.
+    strict_partners = _find_strict_partners(side, codes[:, attaining] == place[attaining])
+    return rows[attaining[_drop_dominated(buckets[attaining], strict_partners)]]
 
 
-def _below_values(lines: Sequence[OrderCodes]) -> Numbers:
+def _encode_nulls_lowest(lines: Sequence[OrderCodes]) -> Numbers:
     """Return the codes of each column, with NULL below them all."""
     codes = np.stack([line.codes for line in lines])
     if codes.min(initial=0) == _NULL:  # the least BIGINT is the only value with that code
@@ -318,27 +321,27 @@ def _below_values(lines: Sequence[OrderCodes]) -> Numbers:
     return codes
 
 
-def _strict_partners(side: References, attaining: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+def _find_strict_partners(side: References, attaining: Mask) -> Mask:
     """Tell with which partners a row joins strictly: a column that attains the end does."""
     strict = np.array(list(side.strict.values()), np.bool_)  # columns × partners
-    strict_partners: npt.NDArray[np.bool_] = np.any(attaining.T[:, :, None] & strict[None], axis=1)
+    strict_partners: Mask = np.any(attaining.T[:, :, None] & strict[None], axis=1)
     return strict_partners
 
 
-def _drop_dominated(buckets: Numbers, ways: npt.NDArray[np.bool_]) -> Numbers:
+def _drop_dominated(buckets: Numbers, strict_partners: Mask) -> Numbers:
     """Keep of rows with the same end one for each pattern that no other pattern is better than."""
-    patterns, codes = np.unique(ways, axis=0, return_inverse=True)
+    patterns, codes = np.unique(strict_partners, axis=0, return_inverse=True)
     codes = codes.reshape(-1)
     # The first row of each (bucket, pattern) that occurs.
     key = buckets * len(patterns) + codes
     first: Numbers = np.unique(key, return_index=True)[1]
     if len(patterns) == 1:
         return first
-    # `within[p, q]`: all of pattern p is in q. `there[b, p]`: bucket b has a row of pattern p.
-    within: npt.NDArray[np.bool_] = np.all(patterns[:, None] <= patterns[None], axis=2)
+    # `within[p, q]`: all of pattern p is in q. `occurs[b, p]`: bucket b has a row of pattern p.
+    within: Mask = np.all(patterns[:, None] <= patterns[None], axis=2)
     np.fill_diagonal(within, False)
-    there = np.zeros((int(buckets.max()) + 1, len(patterns)), np.bool_)
-    there[buckets[first], codes[first]] = True
-    beaten = there @ within  # a pattern of the bucket is better than this one
+    occurs = np.zeros((int(buckets.max()) + 1, len(patterns)), np.bool_)
+    occurs[buckets[first], codes[first]] = True
+    beaten = occurs @ within  # a pattern of the bucket is better than this one
     needed: Numbers = first[~beaten[buckets[first], codes[first]]]
     return needed

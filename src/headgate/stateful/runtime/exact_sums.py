@@ -31,7 +31,7 @@ LIMB_BITS = 32
 FRACTION_BITS = 52  # bits of a double behind its leading one
 LOW_HALF_BITS = 27  # bits of the lower part of its 53
 EXPONENT_STEP_BITS = 3  # doubles are added up by exponents in eights
-SUBNORMAL = 1074
+SUBNORMAL_SHIFT = 1074
 MAX_INT64 = int(np.iinfo(np.int64).max)
 
 
@@ -50,7 +50,8 @@ class Sums:
     @staticmethod
     def none(size: int) -> Sums:
         """Return the sums of empty buckets."""
-        return Sums(_zeros(size), np.zeros(size, dtype=np.int8), np.zeros(size, dtype=np.int64))
+        special, count = np.zeros(size, dtype=np.int8), np.zeros(size, dtype=np.int64)
+        return Sums(_make_zeros(size), special, count)
 
     @staticmethod
     def concatenate(parts: Sequence[Sums]) -> Sums:
@@ -79,20 +80,20 @@ def sum_by_bucket(column: pa.Array[Any], type_: Type, buckets: Codes, size: int)
     """
     totals = Sums.none(size)
     if not type_.numeric:
-        present = buckets if column.null_count == 0 else buckets[_present(column)]
+        present = buckets if column.null_count == 0 else buckets[_find_present(column)]
     # Decimals that no 64 bits hold: four words of 32 bits each.
     elif isinstance(type_, DecimalType) and type_.precision > MAX_CODED_DIGITS:
-        valid = _present(column)
+        valid = _find_present(column)
         present = buckets[valid]
-        totals.finite = _of_words(_words(column)[valid], present, size)
+        totals.finite = _sum_words(_read_words(column)[valid], present, size)
     else:
         rows, coded = encode_present(column, type_)
         present = buckets if len(rows) == len(buckets) else buckets[rows]
         if isinstance(type_, Double):
-            totals.finite = _of_doubles(coded.codes, present, totals.special)
+            totals.finite = _sum_doubles(coded.codes, present, totals.special)
         else:
             short = isinstance(type_, Integer) and type_.bits == LIMB_BITS
-            totals.finite = _of_integers(coded.codes, present, size, short=short)
+            totals.finite = _sum_integers(coded.codes, present, size, short=short)
     totals.count = np.bincount(present, minlength=size)
     return totals
 
@@ -107,7 +108,7 @@ def regroup(sums: Sums, buckets: Codes, size: int, times: Codes | Objects | None
     ([5, 72], [1, 12])
     """
     totals = Sums.none(size)
-    totals.count = _counts(sums.count, buckets, size, times)
+    totals.count = _sum_counts(sums.count, buckets, size, times)
     finite = sums.finite if times is None else sums.finite * times.astype(object)
     np.add.at(totals.finite, buckets, finite)
     # A bucket that is taken 0 times brings no infinity and no NaN.
@@ -116,7 +117,7 @@ def regroup(sums: Sums, buckets: Codes, size: int, times: Codes | Objects | None
     return totals
 
 
-def total_value(sums: Sums, at: int, type_: Type) -> Fraction | float | None:
+def get_total(sums: Sums, at: int, type_: Type) -> Fraction | float | None:
     """Return the sum of a bucket; None where no value is in it.
 
     Infinities of both signs make a NaN, and NaN stays.
@@ -126,45 +127,45 @@ def total_value(sums: Sums, at: int, type_: Type) -> Fraction | float | None:
     special = int(sums.special[at])
     if special:
         return {PLUS_INFINITY: inf, MINUS_INFINITY: -inf}.get(special, nan)
-    return Fraction(sums.finite[at], _units(type_))
+    return Fraction(sums.finite[at], _count_units(type_))
 
 
-def _units(type_: Type) -> int:
+def _count_units(type_: Type) -> int:
     """Return how many units of a type make one."""
     if isinstance(type_, Double):
-        return 1 << SUBNORMAL
+        return 1 << SUBNORMAL_SHIFT
     return int(10**type_.scale) if isinstance(type_, DecimalType) else 1
 
 
-def _of_integers(values: Codes, buckets: Codes, size: int, *, short: bool) -> Objects:
+def _sum_integers(values: Codes, buckets: Codes, size: int, *, short: bool) -> Objects:
     if short:
-        return _limb_sums(values, buckets, size).astype(object)
+        return _sum_limbs(values, buckets, size).astype(object)
     # The lower limb is unsigned and the upper one has the sign, as in two's complement.
-    low = _limb_sums(values & ((1 << LIMB_BITS) - 1), buckets, size)
-    high = _limb_sums(values >> LIMB_BITS, buckets, size)
+    low = _sum_limbs(values & ((1 << LIMB_BITS) - 1), buckets, size)
+    high = _sum_limbs(values >> LIMB_BITS, buckets, size)
     totals: Objects = low.astype(object) + (high.astype(object) << LIMB_BITS)
     return totals
 
 
-def _of_words(words: npt.NDArray[np.uint32], buckets: Codes, size: int) -> Objects:
+def _sum_words(words: npt.NDArray[np.uint32], buckets: Codes, size: int) -> Objects:
     """Add up integers of 128 bits, given as four words each, the lowest first."""
     # The highest word has the sign; then down, 32 bits at a time.
-    totals: Objects = _limb_sums(words[:, 3].view(np.int32), buckets, size).astype(object)
+    totals: Objects = _sum_limbs(words[:, 3].view(np.int32), buckets, size).astype(object)
     for place in (2, 1, 0):
-        totals = (totals << LIMB_BITS) + _limb_sums(words[:, place], buckets, size)
+        totals = (totals << LIMB_BITS) + _sum_limbs(words[:, place], buckets, size)
     return totals
 
 
-def _of_doubles(ranks: Codes, buckets: Codes, special: npt.NDArray[np.int8]) -> Objects:
+def _sum_doubles(ranks: Codes, buckets: Codes, special: npt.NDArray[np.int8]) -> Objects:
     """Add up the finite doubles with these ordinals; the others are noted in `special`.
 
     The magnitude of an ordinal is the bits of the double without its sign.
     """
-    totals = _zeros(len(special))
+    totals = _make_zeros(len(special))
     magnitudes = np.abs(ranks)
     finite = magnitudes < INFINITY_RANK
     if not finite.all():
-        _note(special, ranks[~finite], buckets[~finite])
+        _note_special(special, ranks[~finite], buckets[~finite])
         ranks, buckets, magnitudes = ranks[finite], buckets[finite], magnitudes[finite]
     if not len(ranks):
         return totals
@@ -177,10 +178,10 @@ def _of_doubles(ranks: Codes, buckets: Codes, special: npt.NDArray[np.int8]) -> 
     shifts = np.maximum(exponents, 1) - 1
     # One key for each (bucket, shift // 8) instead of each (bucket, shift): fewer sums, and limbs
     # that the rest of the shift, at most 7 bits, still leaves short enough.
-    keys, eights, owners = _by_eights(shifts >> EXPONENT_STEP_BITS, buckets, len(special))
+    keys, eights, owners = _group_exponents(shifts >> EXPONENT_STEP_BITS, buckets, len(special))
     within = shifts & ((1 << EXPONENT_STEP_BITS) - 1)
-    low = _limb_sums((mantissas & ((1 << LOW_HALF_BITS) - 1)) << within, keys, len(eights))
-    high = _limb_sums((mantissas >> LOW_HALF_BITS) << within, keys, len(eights))
+    low = _sum_limbs((mantissas & ((1 << LOW_HALF_BITS) - 1)) << within, keys, len(eights))
+    high = _sum_limbs((mantissas >> LOW_HALF_BITS) << within, keys, len(eights))
     # Python's integers are slow, so only keys with a sum other than 0 become such.
     used = np.flatnonzero(low | high)
     parts = low[used].astype(object) + (high[used].astype(object) << LOW_HALF_BITS)
@@ -188,13 +189,13 @@ def _of_doubles(ranks: Codes, buckets: Codes, special: npt.NDArray[np.int8]) -> 
     return totals
 
 
-def _note(special: npt.NDArray[np.int8], ranks: Codes, buckets: Codes) -> None:
+def _note_special(special: npt.NDArray[np.int8], ranks: Codes, buckets: Codes) -> None:
     bits = np.where(ranks < 0, MINUS_INFINITY, NOT_A_NUMBER)
     bits[ranks == INFINITY_RANK] = PLUS_INFINITY
     np.bitwise_or.at(special, buckets, bits.astype(np.int8))
 
 
-def _by_eights(eights: Codes, buckets: Codes, size: int) -> tuple[Codes, Codes, Codes]:
+def _group_exponents(eights: Codes, buckets: Codes, size: int) -> tuple[Codes, Codes, Codes]:
     """Return a key for each row by its bucket and exponent; the exponent and bucket of each key."""
     least = int(eights.min())
     span = int(eights.max()) - least + 1
@@ -207,7 +208,7 @@ def _by_eights(eights: Codes, buckets: Codes, size: int) -> tuple[Codes, Codes, 
     return keys, known % span + least, known // span
 
 
-def _limb_sums(limbs: npt.NDArray[Any], buckets: Codes, size: int) -> Codes:
+def _sum_limbs(limbs: npt.NDArray[Any], buckets: Codes, size: int) -> Codes:
     """Add up fewer than 2^31 limbs."""
     totals = np.zeros(size, dtype=np.int64)
     for start in range(0, len(limbs), CHUNK_ROWS):
@@ -216,29 +217,31 @@ def _limb_sums(limbs: npt.NDArray[Any], buckets: Codes, size: int) -> Codes:
     return totals
 
 
-def _counts(counts: Codes, buckets: Codes, size: int, times: Codes | Objects | None) -> Codes:
+def _sum_counts(counts: Codes, buckets: Codes, size: int, times: Codes | Objects | None) -> Codes:
     """Add up counts, each taken so many times; an Overflow where 64 bits do not hold a sum."""
     # If not even the largest possible sum overflows, 64 bits will do; otherwise Python's integers.
     most = int(counts.max(initial=0)) * (1 if times is None else int(times.max(initial=0)))
     exact: npt.DTypeLike = np.int64 if most * len(counts) <= MAX_INT64 else object
     totals: npt.NDArray[Any] = np.zeros(size, dtype=exact)
-    taken: npt.NDArray[Any] = counts.astype(exact)
-    np.add.at(totals, buckets, taken if times is None else taken * times.astype(exact))
+    exact_counts: npt.NDArray[Any] = counts.astype(exact)
+    np.add.at(
+        totals, buckets, exact_counts if times is None else exact_counts * times.astype(exact)
+    )
     if totals.max(initial=0) > MAX_INT64:
         raise Overflow("more than 2^63 values, which no BIGINT counts")
     return totals.astype(np.int64)
 
 
-def _zeros(size: int) -> Objects:
+def _make_zeros(size: int) -> Objects:
     return np.full(size, 0, dtype=object)
 
 
-def _present(column: pa.Array[Any]) -> npt.NDArray[np.bool_]:
+def _find_present(column: pa.Array[Any]) -> npt.NDArray[np.bool_]:
     present: npt.NDArray[np.bool_] = np.asarray(column.is_valid())
     return present
 
 
-def _words(column: pa.Array[Any]) -> npt.NDArray[np.uint32]:
+def _read_words(column: pa.Array[Any]) -> npt.NDArray[np.uint32]:
     """Return the four words of each decimal of 128 bits, as Arrow's buffer has them."""
     buffer = column.buffers()[1]
     words = np.frombuffer(memoryview(buffer) if buffer else b"", dtype=np.uint32).reshape(-1, 4)

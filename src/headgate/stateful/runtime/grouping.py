@@ -55,11 +55,11 @@ def group_rows(parts: Sequence[Numbers], sizes: Sequence[int | None], rows: int)
 def _number_densely(key: Numbers, limit: int) -> tuple[Numbers, int]:
     """Renumber the keys so that there are no gaps between them."""
     if limit <= max(MAX_DENSE_KEYS, 2 * len(key)):
-        # A table of all keys, without hashing; `there[k]` says whether key k occurs.
-        there = np.zeros(limit, np.bool_)
-        there[key] = True
-        if there.all():
+        # A table of all keys, without hashing; `occurs[k]` says whether key k occurs.
+        occurs = np.zeros(limit, np.bool_)
+        occurs[key] = True
+        if occurs.all():
             return key, limit
-        return (np.cumsum(there) - 1)[key], int(np.count_nonzero(there))
+        return (np.cumsum(occurs) - 1)[key], int(np.count_nonzero(occurs))
     encoded = pa.array(key).dictionary_encode()
     return encoded.indices.to_numpy().astype(np.int64), len(encoded.dictionary)

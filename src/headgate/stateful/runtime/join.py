@@ -15,7 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.events.columns import CodedColumn, Mask, encode_column, rank_doubles
-from headgate.predicate import Column, Compare
+from headgate.predicate import Column, Compare, Operator
+from headgate.predicate.atoms import MIRROR
 from headgate.predicate.comparison import OPERATOR_TESTS
 from headgate.schema import Double, Integer, Timestamp, Type
 from headgate.stateful.analysis.synopses.extremes import position
@@ -87,8 +88,6 @@ Combined = dict[int, Numbers]
 
 MAX_COMBINATIONS_AT_ONCE = 1 << 22  # combinations
 
-_MIRRORED = {"<": ">", "<=": ">=", "=": "=", ">=": "<=", ">": "<", "<>": "<>"}
-
 
 @dataclass(frozen=True, slots=True)
 class Tie:
@@ -96,14 +95,14 @@ class Tie:
 
     source: int
     column: Column
-    operator: str
+    operator: Operator
     other: int
     other_column: Column
 
     def mirror(self) -> Tie:
         """Return the same comparison seen from the other stream."""
-        turned = _MIRRORED[self.operator]
-        return Tie(self.other, self.other_column, turned, self.source, self.column)
+        mirrored = MIRROR[self.operator]
+        return Tie(self.other, self.other_column, mirrored, self.source, self.column)
 
 
 class ComparedColumns:
@@ -144,13 +143,11 @@ def join_rows(
     first: int, rows: Mapping[int, Numbers], ties: Sequence[Tie], lines: ComparedColumns
 ) -> Iterator[Combined]:
     """Yield all combinations of a row of each source that fulfil the ties, from `first` on."""
-    usable = {source: _with_values(source, mine, ties, lines) for source, mine in rows.items()}
-    yield from _extend({first: usable[first]}, usable, ties, lines)
+    usable = {source: _drop_nulls(source, numbers, ties, lines) for source, numbers in rows.items()}
+    yield from _extend_combinations({first: usable[first]}, usable, ties, lines)
 
 
-def _with_values(
-    source: int, rows: Numbers, ties: Sequence[Tie], lines: ComparedColumns
-) -> Numbers:
+def _drop_nulls(source: int, rows: Numbers, ties: Sequence[Tie], lines: ComparedColumns) -> Numbers:
     """Keep the rows that have a value wherever one is compared."""
     sides = (side for tie in ties for side in (tie, tie.mirror()) if side.source == source)
     for side in sides:
@@ -160,7 +157,7 @@ def _with_values(
     return rows
 
 
-def _extend(
+def _extend_combinations(
     combined: Combined, rows: Mapping[int, Numbers], ties: Sequence[Tie], lines: ComparedColumns
 ) -> Iterator[Combined]:
     size = len(next(iter(combined.values())))
@@ -170,14 +167,14 @@ def _extend(
             yield combined
         return
     # Next comes a source with an equality to those combined, then one with any tie, then the rest.
-    source = min(left, key=lambda each: _nearness(each, combined, ties))
-    leading = [t for t in _seen_from(combined, ties) if t.other == source]
-    best = _choose_fewest(combined, rows[source], leading, lines)
+    source = min(left, key=lambda each: _rank_source(each, combined, ties))
+    leading = [t for t in _list_leading_ties(combined, ties) if t.other == source]
+    best = _choose_ranges(combined, rows[source], leading, lines)
     # Too many candidates at once: each half of the combinations is extended by itself.
     if best.total > MAX_COMBINATIONS_AT_ONCE and size > 1:
         for half in (slice(0, size // 2), slice(size // 2, size)):
             part = {each: numbers[half] for each, numbers in combined.items()}
-            yield from _extend(part, rows, ties, lines)
+            yield from _extend_combinations(part, rows, ties, lines)
         return
     at, partners = best.pairs()
     longer = {each: numbers[at] for each, numbers in combined.items()} | {source: partners}
@@ -185,16 +182,16 @@ def _extend(
     keep = np.ones(len(partners), np.bool_)
     for tie in leading:
         if tie is not best.tie:
-            keep &= _holds(tie, longer, lines)
-    yield from _extend({s: n[keep] for s, n in longer.items()}, rows, ties, lines)
+            keep &= _test_tie(tie, longer, lines)
+    yield from _extend_combinations({s: n[keep] for s, n in longer.items()}, rows, ties, lines)
 
 
-def _nearness(source: int, combined: Combined, ties: Sequence[Tie]) -> int:
-    operators = {t.operator for t in _seen_from(combined, ties) if t.other == source}
+def _rank_source(source: int, combined: Combined, ties: Sequence[Tie]) -> int:
+    operators = {t.operator for t in _list_leading_ties(combined, ties) if t.other == source}
     return 0 if "=" in operators else 1 if operators else 2
 
 
-def _seen_from(combined: Combined, ties: Sequence[Tie]) -> list[Tie]:
+def _list_leading_ties(combined: Combined, ties: Sequence[Tie]) -> list[Tie]:
     """Return the ties that lead from what is combined to what is not."""
     both = (side for tie in ties for side in (tie, tie.mirror()))
     return [side for side in both if side.source in combined and side.other not in combined]
@@ -215,7 +212,7 @@ class _Ranges:
         return int((self.stop - self.start).sum())
 
     def pairs(self) -> tuple[Numbers, Numbers]:
-        """Return the pairs, as many at once as memory allows."""
+        """Return the combination and the row of the other side of every pair, as two arrays."""
         lengths = self.stop - self.start
         # `at[p]` is the combination of pair p; `before[p]` is how many pairs earlier ones have.
         at = np.repeat(np.arange(len(lengths)), lengths)
@@ -223,35 +220,35 @@ class _Ranges:
         return at, self.order[np.arange(len(at)) - before + np.repeat(self.start, lengths)]
 
 
-def _choose_fewest(
+def _choose_ranges(
     combined: Combined, rows: Numbers, leading: Sequence[Tie], lines: ComparedColumns
 ) -> _Ranges:
     size = len(next(iter(combined.values())))
-    ranges = [_ranges(tie, combined, rows, lines) for tie in leading if tie.operator != "<>"]
+    ranges = [_find_ranges(tie, combined, rows, lines) for tie in leading if tie.operator != "<>"]
     # `<>` is no range. Without any other tie, each combination meets all rows.
     everything = _Ranges(None, rows, np.zeros(size, np.int64), np.full(size, len(rows)))
     return min(ranges, key=lambda each: each.total, default=everything)
 
 
-def _ranges(tie: Tie, combined: Combined, rows: Numbers, lines: ComparedColumns) -> _Ranges:
+def _find_ranges(tie: Tie, combined: Combined, rows: Numbers, lines: ComparedColumns) -> _Ranges:
     """Return the rows of the other side that a tie lets each combination have."""
-    mine = lines.codes(tie.column)[combined[tie.source]]
-    theirs = lines.codes(tie.other_column)[rows]
-    order = np.argsort(theirs, kind="stable")
-    ascending = theirs[order]
+    left = lines.codes(tie.column)[combined[tie.source]]
+    right = lines.codes(tie.other_column)[rows]
+    order = np.argsort(right, kind="stable")
+    ascending = right[order]
     # Combination i may have the rows order[start[i]:stop[i]].
-    start, stop = np.zeros(len(mine), np.int64), np.full(len(mine), len(rows))
+    start, stop = np.zeros(len(left), np.int64), np.full(len(left), len(rows))
     if tie.operator in ("<", "=", "<="):
-        start = np.searchsorted(ascending, mine, "right" if tie.operator == "<" else "left")
+        start = np.searchsorted(ascending, left, "right" if tie.operator == "<" else "left")
     if tie.operator in (">", "=", ">="):
-        stop = np.searchsorted(ascending, mine, "left" if tie.operator == ">" else "right")
+        stop = np.searchsorted(ascending, left, "left" if tie.operator == ">" else "right")
     return _Ranges(tie, rows[order], start, stop)
 
 
-def _holds(tie: Tie, combined: Combined, lines: ComparedColumns) -> Mask:
+def _test_tie(tie: Tie, combined: Combined, lines: ComparedColumns) -> Mask:
     left = lines.codes(tie.column)[combined[tie.source]]
     right = lines.codes(tie.other_column)[combined[tie.other]]
-    compare = OPERATOR_TESTS[tie.operator]  # type: ignore[index]
+    compare = OPERATOR_TESTS[tie.operator]
     fulfilled: Mask = compare(left, right)  # type: ignore[arg-type,assignment]
     return fulfilled
 
@@ -261,7 +258,7 @@ def match_ties(combined: Combined, ties: Sequence[Tie], lines: ComparedColumns) 
     size = len(next(iter(combined.values())))
     keep = np.ones(size, np.bool_)
     for tie in ties:
-        keep &= _holds(tie, combined, lines)
+        keep &= _test_tie(tie, combined, lines)
         for side in (tie, tie.mirror()):
             valid = lines.has_values(side.column)
             if valid is not None:

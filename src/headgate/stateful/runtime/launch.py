@@ -13,7 +13,7 @@ from headgate.stateful.runtime.admission import has_windows
 from headgate.stateful.runtime.running_query import Invalid, Mode, RunningQuery
 from headgate.stateful.runtime.windowed_query import WindowedQuery
 
-_NAME = "query"
+DEFAULT_NAME = "query"
 
 
 def continuous(
@@ -86,7 +86,7 @@ def read_query(text: str, schema: Schema) -> Query:
     for start, statement in statements(text):
         is_select = next((token.word for token in tokens(statement)), "") == "SELECT"
         # A bare SELECT is read as a named query; the line that this adds is taken off its position.
-        before = f"CREATE QUERY {_NAME} AS\n" if is_select else ""
+        before = f"CREATE QUERY {DEFAULT_NAME} AS\n" if is_select else ""
         place = Position.of(text, start)
         place = replace(place, line=place.line - is_select)
         for declared in script.read(before + statement):

@@ -12,7 +12,7 @@ from headgate.predicate import Column
 from headgate.schema import String
 from headgate.stateful.analysis.synopses.answer_parts import AnswerPart
 from headgate.stateful.analysis.synopses.plan import Store
-from headgate.stateful.analysis.synopses.sizes import COUNT_BYTES, width, width_of_sum
+from headgate.stateful.analysis.synopses.sizes import COUNT_BYTES, get_sum_bytes, get_value_bytes
 from headgate.stateful.runtime.program import Program
 from headgate.stateful.runtime.weighted_rows import WeightedRows
 from headgate.stateful.runtime.windows import LastRows, Window
@@ -30,12 +30,12 @@ class MemoryUse:
 
 
 def measure_query(
-    program: Program, kept: Sequence[WeightedRows], answered: Sequence[WeightedRows]
+    program: Program, stored: Sequence[WeightedRows], answered: Sequence[WeightedRows]
 ) -> MemoryUse:
     """Measure what the synopses and the answer hold."""
     total = MemoryUse(0, 0)
     if program.keeps_rows:
-        for bucketing, rows in zip(program.reducers, kept, strict=True):
+        for bucketing, rows in zip(program.reducers, stored, strict=True):
             total += _measure_store(bucketing.store, rows)
     if program.remembers_answer:
         for part, rows in zip(program.answer_states, answered, strict=True):
@@ -69,7 +69,7 @@ def _measure_counted_rows(
     masked: bool,
 ) -> MemoryUse:
     # A row has its values, a count, perhaps a mask of branches, sums, and counts of values.
-    widths = [width_of_sum(column.type) for column in summed]
+    widths = [get_sum_bytes(column.type) for column in summed]
     each = len(columns) + 1 + masked + len(widths) + len(counted)
     size = COUNT_BYTES * (1 + masked + len(counted)) + sum(widths)
     return MemoryUse(len(rows) * each, len(rows) * size + _count_bytes(columns, rows))
@@ -90,5 +90,5 @@ def _count_bytes(columns: Iterable[Column], rows: WeightedRows) -> int:
             texts: Any = rows.values[column]
             total += pc.sum(pc.binary_length(texts)).as_py() or 0
         else:
-            total += len(rows) * width(column.type)
+            total += len(rows) * get_value_bytes(column.type)
     return total

@@ -1,11 +1,17 @@
-"""The groups of an aggregate query as rows of its answer."""
+"""The rows that a running query gives: those of a join or DISTINCT, and groups with aggregates.
+
+Aggregates come from sums and counts, or from values and how often each occurs. Sums are exact: the
+order in which doubles arrive does not matter. Infinities and NaN, once seen, decide the sum.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -17,14 +23,73 @@ from headgate.predicate import Column
 from headgate.queries import Aggregate, Query
 from headgate.schema import DecimalType, Double, Integer
 from headgate.stateful.analysis.synopses.plan import needs_values
-from headgate.stateful.analysis.synopses.totals import aggregate_values
 from headgate.stateful.runtime.answer_state import AnswerState, group_by_values
-from headgate.stateful.runtime.exact_sums import Sums, regroup, total_value
+from headgate.stateful.runtime.exact_sums import Sums, get_total, regroup
 from headgate.stateful.runtime.grouping import Numbers
 from headgate.stateful.runtime.weighted_rows import WeightedRows, add_counts
 
 MULTIPLICITY = "multiplicity"
 MAX_EXPANDED_ROWS = 100_000_000
+
+
+@dataclass(slots=True)
+class Total:
+    """The exact sum of the values that are not NULL, and their number."""
+
+    finite: Fraction = Fraction()
+    special: float | None = None
+    count: int = 0
+
+    def add(self, value: Any, times: int = 1) -> None:
+        if value is None:
+            return
+        self.count += times
+        if isinstance(value, float) and not isfinite(value):
+            self.special = value if self.special is None else self.special + value
+        elif hasattr(value, "as_integer_ratio"):
+            self.finite += Fraction(value) * times
+
+
+def aggregate_total(aggregate: Aggregate, total: Total) -> Hashable:
+    """Return COUNT, SUM or AVG from a total; NaN as a text, since it is not equal to itself."""
+    if aggregate.function == "COUNT":
+        return total.count
+    if not total.count:
+        return None
+    if total.special is not None:
+        return "NaN" if total.special != total.special else total.special
+    return total.finite / total.count if aggregate.function == "AVG" else total.finite
+
+
+def aggregate_values(aggregate: Aggregate, column: Column, values: Counter[Any]) -> Hashable:
+    """Return an aggregate from values, by ordinal, and how often each occurs."""
+    if aggregate.function == "COUNT":
+        return len(values) if aggregate.distinct else sum(values.values())
+    if not values:
+        return None
+    if aggregate.function in ("MIN", "MAX"):
+        least: Hashable = min(values) if aggregate.function == "MIN" else max(values)
+        return least
+    total = Total()
+    if aggregate.function == "MEDIAN":
+        count = len(values) if aggregate.distinct else sum(values.values())
+        ordered = sorted(values)
+        # The two middle places, which are one where the count is odd.
+        for place in ((count - 1) // 2, count // 2):
+            total.add(column.type.value(_value_at(ordered, values, place, each=aggregate.distinct)))
+        return aggregate_total(Aggregate("AVG"), total)
+    for ordinal, times in values.items():
+        total.add(column.type.value(ordinal), 1 if aggregate.distinct else times)
+    return aggregate_total(aggregate, total)
+
+
+def _value_at(ordered: list[Any], values: Counter[Any], place: int, *, each: bool) -> Any:
+    """Return the value at a place of the sorted bag, or set, of values."""
+    for ordinal in ordered:
+        place -= 1 if each else values[ordinal]
+        if place < 0:
+            return ordinal
+    raise IndexError(place)
 
 
 def make_output_rows(
@@ -33,7 +98,7 @@ def make_output_rows(
     """Make the table of a join, with multiplicities or expanded, or of DISTINCT."""
     expressions = [o.expression for o in query.outputs] or list(columns)
     arrays: list[pa.Array[Any]] = [rows.values[c] for c in expressions if isinstance(c, Column)]
-    names = output_names(query, columns)
+    names = list_output_names(query, columns)
     if query.distinct:
         return pa.Table.from_arrays(arrays, names)
     if expand:
@@ -53,7 +118,7 @@ def make_output_rows(
     return pa.Table.from_arrays([*arrays, pa.array(rows.count)], [*names, MULTIPLICITY])
 
 
-def output_names(query: Query, columns: Sequence[Column]) -> list[str]:
+def list_output_names(query: Query, columns: Sequence[Column]) -> list[str]:
     """Name each column; of `*`, with its stream where two have the same name."""
     if query.outputs:
         return [output.name for output in query.outputs]
@@ -89,15 +154,15 @@ def make_group_rows(query: Query, parts: Parts, changed: Sequence[WeightedRows] 
     # `own` goes on with the changes behind the states, which is why the lengths may differ.
     for (remembered, state), of in zip(parts, own, strict=False):
         rows = np.flatnonzero(place[of] >= 0)
-        mine, at = state.at(rows), place[of[rows]]
+        chosen, at = state.at(rows), place[of[rows]]
         for aggregate in remembered.part.aggregates:
-            results = _results(query, remembered, aggregate, mine, at, len(shown))
+            results = _compute_results(query, remembered, aggregate, chosen, at, len(shown))
             arrays[aggregate] = pa.array(results, aggregate.type.arrow)
     outputs = [(o.name, arrays[o.expression]) for o in query.outputs]
     return pa.Table.from_arrays([a for _, a in outputs], [name for name, _ in outputs])
 
 
-def _results(
+def _compute_results(
     query: Query,
     remembered: AnswerState,
     aggregate: Aggregate,
@@ -113,7 +178,7 @@ def _results(
             _to_type(aggregate, each) for each in _aggregate_values(aggregate, rows, groups, size)
         ]
     sums = regroup(rows.sums[column], groups, size)
-    return [_to_type(aggregate, _total(aggregate, sums, at)) for at in range(size)]
+    return [_to_type(aggregate, _read_total(aggregate, sums, at)) for at in range(size)]
 
 
 def _aggregate_values(
@@ -132,11 +197,11 @@ def _aggregate_values(
     return [aggregate_values(aggregate, column, each) for each in values]
 
 
-def _total(aggregate: Aggregate, sums: Sums, at: int) -> Hashable:
+def _read_total(aggregate: Aggregate, sums: Sums, at: int) -> Hashable:
     assert aggregate.argument is not None
     if aggregate.function == "COUNT":
         return int(sums.count[at])
-    total = total_value(sums, at, aggregate.argument.type)
+    total = get_total(sums, at, aggregate.argument.type)
     if total is None or aggregate.function == "SUM" or isinstance(total, float):
         return total
     return total / int(sums.count[at])
@@ -154,12 +219,12 @@ def _to_type(aggregate: Aggregate, result: Any) -> Any:
             raise Overflow(f"{aggregate.function} is {int(result)}, beyond a {type_}")
         return int(result)
     if isinstance(type_, Double):
-        return _nearest(result)
+        return _to_double(result)
     assert isinstance(type_, DecimalType)
     return _round_half_up(aggregate, type_, Fraction(result))
 
 
-def _nearest(result: Fraction | float | str) -> float:
+def _to_double(result: Fraction | float | str) -> float:
     """Return the nearest double; beyond them all, an infinity."""
     try:
         return float(result)
@@ -170,8 +235,8 @@ def _nearest(result: Fraction | float | str) -> float:
 def _round_half_up(aggregate: Aggregate, type_: DecimalType, result: Fraction) -> Decimal:
     """Round as Spark does: half away from zero."""
     unscaled = abs(result) * 10**type_.scale
-    whole, rest = divmod(unscaled.numerator, unscaled.denominator)
-    whole += 2 * rest >= unscaled.denominator
+    whole, remainder = divmod(unscaled.numerator, unscaled.denominator)
+    whole += 2 * remainder >= unscaled.denominator
     if not type_.minimum <= whole <= type_.maximum:
         raise Overflow(f"{aggregate.function} is {float(result):.6g}, beyond a {type_}")
     return type_.value(whole if result >= 0 else -whole)

@@ -15,7 +15,7 @@ from headgate.predicate import collect_columns
 from headgate.queries import Query
 from headgate.schema import Schema, Stream
 from headgate.sql import render_schema, render_select
-from headgate.stateful.analysis.cases.case import (
+from headgate.stateful.analysis.case import (
     find_source,
     list_argument_columns,
     list_output_columns,
@@ -30,7 +30,7 @@ from headgate.stateful.runtime.stream_rows import StreamRows
 from headgate.stateful.runtime.weighted_rows import WeightedRows
 from headgate.stateful.runtime.windows import Window
 
-FORMAT = 2  # of states and reductions
+STATE_FORMAT = 2  # of states and reductions
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Program:
             if source.rows is not None
         }
         self.joins = list(self._list_joins())
-        self.ties = [_ties(self.query, branch) for branch in plan.branches]
+        self.ties = [_list_ties(self.query, branch) for branch in plan.branches]
 
     @property
     def remembers_answer(self) -> bool:
@@ -81,7 +81,7 @@ class Program:
         for name in self.streams:
             used = select_attributes(self.schema.stream(name), self.attributes(name))
             streams.append(Stream(name, used))
-        return f"{FORMAT} {render_schema(Schema(tuple(streams)))}{render_select(self.query)}"
+        return f"{STATE_FORMAT} {render_schema(Schema(tuple(streams)))}{render_select(self.query)}"
 
     def stores_of(self, stream: str) -> list[int]:
         """Return the numbers of the stores that rows of a stream go to."""
@@ -150,15 +150,15 @@ class Program:
     def _list_joins(self) -> Iterator[StoreJoin]:
         every = tuple(range(len(self.plan.branches)))
         for part, described in enumerate(each.part for each in self.answer_states):
-            mine = [n for n, each in enumerate(self.reducers) if each.store.part is described]
+            of_part = [n for n, each in enumerate(self.reducers) if each.store.part is described]
             # Stores of DISTINCT belong to one branch each; counted ones serve all branches.
             for only in [(n,) for n in every] if described.distinct else [every]:
-                wanted = tuple(self.plan.branches[n] for n in only)
-                stores = [n for n in mine if self.reducers[n].store.branches == wanted]
+                branches = tuple(self.plan.branches[n] for n in only)
+                stores = [n for n in of_part if self.reducers[n].store.branches == branches]
                 yield StoreJoin(part, only, {self.reducers[n].store.source: n for n in stores})
 
 
-def _ties(query: Query, branch: Branch) -> Sequence[Tie]:
+def _list_ties(query: Query, branch: Branch) -> Sequence[Tie]:
     return [
         Tie(
             find_source(query, tie.left),
@@ -181,5 +181,5 @@ def compile_program(query: Query) -> Program:
 
 @lru_cache(maxsize=1_000)
 def _build_plan(query: Query, _: Schema) -> SynopsisPlan:
-    # equal queries may read streams that are declared differently, so the schema is part of the key
+    # Equal queries may read streams that are declared differently, so the schema is in the key.
     return build_runnable_plan(query)

@@ -16,7 +16,7 @@ from headgate.events.columns import encode_column
 from headgate.predicate import Column
 from headgate.queries import Query
 from headgate.schema import EVERYTHING, NOTHING, ValueSet, union
-from headgate.stateful.analysis.cases.case import find_source, list_output_columns
+from headgate.stateful.analysis.case import find_source, list_output_columns
 from headgate.stateful.analysis.synopses.branches import Branch
 from headgate.stateful.analysis.synopses.plan import SynopsisPlan
 from headgate.stateful.runtime.admission import check_runnable, has_windows
@@ -65,7 +65,7 @@ def find_shard_columns(program: Program) -> dict[int, Column] | None:
         return None
     # A class of equal columns must be equal in every branch.
     first, *others = (
-        [frozenset(c) for c in _equal_columns(program, branch)] for branch in branches
+        [frozenset(c) for c in _iter_equal_columns(program, branch)] for branch in branches
     )
     classes = [c for c in first if all(any(c <= d for d in other) for other in others)]
     outputs = set(list_output_columns(program.query))
@@ -80,7 +80,7 @@ def find_shard_columns(program: Program) -> dict[int, Column] | None:
     return None
 
 
-def _equal_columns(program: Program, branch: Branch) -> Iterator[set[Column]]:
+def _iter_equal_columns(program: Program, branch: Branch) -> Iterator[set[Column]]:
     """Yield the classes of columns that are equal in a branch; of a single stream, the outputs."""
     if len(program.sources) == 1:
         yield from ({column} for column in list_output_columns(program.query))
@@ -170,19 +170,19 @@ def merge_reductions(
 def pack_reduction(program: Program, stream: str, reduced: Mapping[int, WeightedRows]) -> bytes:
     """Write a reduction as bytes, marked by its query and stream."""
     tables = (reduced[store].table() for store in program.stores_of(stream))
-    return _mark(program, stream) + write_frames(tables)
+    return _make_mark(program, stream) + write_frames(tables)
 
 
 def unpack_reduction(program: Program, stream: str, data: bytes) -> dict[int, WeightedRows]:
     """Read what `pack_reduction` wrote; StateError if it is of another query or stream."""
-    mark = _mark(program, stream)
+    mark = _make_mark(program, stream)
     if data[: len(mark)] != mark:
         raise StateError(f"this is not a reduction of {stream} for `{program.query.id}`")
     stores, tables = program.stores_of(stream), read_frames(data[len(mark) :])
     return {s: read_store(program, s, table) for s, table in zip(stores, tables, strict=True)}
 
 
-def _mark(program: Program, stream: str) -> bytes:
+def _make_mark(program: Program, stream: str) -> bytes:
     return _MARK.pack(crc32(f"{program.identity} {stream.lower()}".encode()))
 
 

@@ -18,10 +18,10 @@ import pyarrow as pa
 from headgate.errors import EventError, StateError, UsageError, did_you_mean
 from headgate.events import EventBatch, batch_from_rows
 from headgate.queries import Query
-from headgate.stateful.analysis.cases.case import list_output_columns
-from headgate.stateful.analysis.synopses.memory import Memory
-from headgate.stateful.analysis.synopses.sizes import readable
-from headgate.stateful.runtime.admission import check_runnable, memory_limit_of
+from headgate.stateful.analysis.case import list_output_columns
+from headgate.stateful.analysis.synopses.sizes import round_count
+from headgate.stateful.analysis.synopses.synopsis import Memory
+from headgate.stateful.runtime.admission import check_runnable, get_memory_limit
 from headgate.stateful.runtime.memory_use import MemoryUse, measure_query
 from headgate.stateful.runtime.output_rows import make_group_rows, make_output_rows
 from headgate.stateful.runtime.program import StoreJoin, compile_program
@@ -96,18 +96,18 @@ class RunningQuery:
         self._mode, self._expand, self._invalid = mode, expand, invalid
         self.skipped = 0
         self._lock = Lock()
-        self._begin()
+        self._reset_state()
         # The schema is that of a result without rows.
         self.output = self._to_table(self._empty_changes(), changed=True).schema
 
-    def _begin(self) -> None:
+    def _reset_state(self) -> None:
         program = self._program
         self._kept = [each.empty() for each in program.reducers]
         self._answered = [each.empty() for each in program.answer_states]
 
     def __repr__(self) -> str:
         stored, limit = self.stored, self.memory_limit
-        bound = "" if limit is None else f" of at most {readable(limit.values, 'value')}"
+        bound = "" if limit is None else f" of at most {round_count(limit.values, 'value')}"
         return f"<{type(self).__name__} of `{self.query.id}`: {stored.values:,} stored{bound}>"
 
     @property
@@ -123,7 +123,7 @@ class RunningQuery:
     @property
     def memory_limit(self) -> Memory | None:
         """The most that is ever stored; None where it is not known."""
-        return memory_limit_of(self.query)
+        return get_memory_limit(self.query)
 
     @property
     def stored(self) -> MemoryUse:
@@ -157,7 +157,7 @@ class RunningQuery:
         if batch.dead and self._invalid == "fail":
             letter = batch.dead[0]
             raise EventError(f"row {letter.event} of {stream}: {letter.reason}")
-        with self._all_or_nothing():
+        with self._undo_on_error():
             new = self._push_batch(stream, batch)
         self.skipped += len(batch.dead)
         return new
@@ -182,19 +182,19 @@ class RunningQuery:
             self._program.check_reads(stream)
         # Unpacked before the state is touched: damaged bytes change nothing.
         opened = {s: merge_reductions(self._program, s, parts) for s, parts in reduced.items()}
-        with self._all_or_nothing():
+        with self._undo_on_error():
             return self._advance({stream: parts for stream, parts in opened.items() if parts})
 
     @contextmanager
-    def _all_or_nothing(self) -> Iterator[None]:
+    def _undo_on_error(self) -> Iterator[None]:
         """Undo what fails, by an Overflow or for lack of memory."""
         with self._lock:
             # Shallow copies are enough, since weighted rows are replaced and never changed.
-            kept, answered = list(self._kept), list(self._answered)
+            kept_before, answered_before = list(self._kept), list(self._answered)
             try:
                 yield
             except BaseException:
-                self._kept, self._answered = kept, answered
+                self._kept, self._answered = kept_before, answered_before
                 raise
 
     def result(self) -> pa.Table:
@@ -209,7 +209,7 @@ class RunningQuery:
         """Return the answer from what is kept of the streams."""
         changes = self._empty_changes()
         for joining in self._program.joins:
-            self._combine(joining, self._sides(joining), 0, changes)
+            self._combine(joining, self._list_sides(joining), 0, changes)
         return changes
 
     def _advance(self, arrived: Mapping[str, Mapping[int, WeightedRows]]) -> pa.Table:
@@ -243,11 +243,11 @@ class RunningQuery:
                 bucketing = program.reducers[store]
                 after, new = bucketing.advance(self._kept[store], rows[store])
             if self._reports_each_row:
-                self._combine(joining, self._sides(joining) | {source: new}, source, changes)
+                self._combine(joining, self._list_sides(joining) | {source: new}, source, changes)
             if program.keeps_rows:
                 self._kept[store] = after
 
-    def _sides(self, joining: StoreJoin) -> dict[int, WeightedRows]:
+    def _list_sides(self, joining: StoreJoin) -> dict[int, WeightedRows]:
         """Return what is kept of each source."""
         return {source: self._kept[store] for source, store in joining.stores.items()}
 
@@ -280,7 +280,7 @@ class RunningQuery:
 
     def state(self) -> bytes:
         """Return everything that is stored, as bytes for a file or a state store."""
-        return write_frames([self._header(), *self._tables()])
+        return write_frames([self._make_header(), *self._list_tables()])
 
     def restore(self, state: bytes) -> None:
         """Continue from a state.
@@ -295,20 +295,20 @@ class RunningQuery:
         StateError
             The state is damaged, or that of another query.
         """
-        # The tables are those of the stores, then those of the answer, as `_tables` lists them.
+        # The tables of the stores come first, then those of the answer, as in `_list_tables`.
         header, *tables = read_frames(state) or [pa.table({})]
-        if header.column_names != self._header().column_names:
+        if header.column_names != self._make_header().column_names:
             raise StateError("this is not the state of a query")
         if header.column(0)[0].as_py() != self._program.identity:
             raise StateError(f"this is the state of another query than `{self.query.id}`")
-        if len(tables) != len(self._tables()):
+        if len(tables) != len(self._list_tables()):
             raise StateError("this state is damaged: parts of it are missing")
         self._open(header.to_pylist()[0], tables)
 
-    def _header(self) -> pa.Table:
+    def _make_header(self) -> pa.Table:
         return pa.table({"query": [self._program.identity], "skipped": [self.skipped]})
 
-    def _tables(self) -> list[pa.Table]:
+    def _list_tables(self) -> list[pa.Table]:
         return [rows.table() for rows in (*self._kept, *self._answered)]
 
     def _open(self, header: Mapping[str, Any], tables: Sequence[pa.Table]) -> None:
@@ -323,6 +323,6 @@ class RunningQuery:
         self.skipped = header["skipped"]
 
 
-def _check_choice(name: str, given: object, choices: Sequence[str]) -> None:
-    if given not in choices:
-        raise UsageError(f"no {name} `{given}`; {did_you_mean(str(given), choices)}")
+def _check_choice(name: str, value: object, choices: Sequence[str]) -> None:
+    if value not in choices:
+        raise UsageError(f"no {name} `{value}`; {did_you_mean(str(value), choices)}")

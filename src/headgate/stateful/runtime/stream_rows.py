@@ -11,7 +11,7 @@ from headgate.events.columns import CodedColumn, Mask, encode_column
 from headgate.matching.scan import Evaluation
 from headgate.predicate import Column, Predicate, collect_columns
 from headgate.queries import Query
-from headgate.stateful.analysis.cases.case import list_filters
+from headgate.stateful.analysis.case import list_filters
 from headgate.stateful.runtime.grouping import Numbers
 
 
@@ -34,7 +34,7 @@ class StreamRows:
         # Columns that the conditions needed keep their codes; they are not encoded again.
         if self.rows < rows:
             self.table = table.take(self.passed)
-            self._coded = {name: some_of(c, self.passed) for name, c in self._coded.items()}
+            self._coded = {name: select_rows(c, self.passed) for name, c in self._coded.items()}
 
     def evaluate(self, where: Predicate, rows: int | None = None) -> Mask:
         """Return where a condition on this occurrence alone is TRUE."""
@@ -52,7 +52,7 @@ class StreamRows:
         return self.table.column(column.name)
 
 
-def some_of(column: CodedColumn, rows: Numbers) -> CodedColumn:
+def select_rows(column: CodedColumn, rows: Numbers) -> CodedColumn:
     """Return some rows of an encoded column."""
     valid = None if column.valid is None else column.valid[rows]
     return CodedColumn(column.type, column.codes[rows], valid, column.ranked)

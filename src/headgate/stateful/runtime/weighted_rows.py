@@ -61,7 +61,7 @@ class WeightedRows:
         columns[_MEMBER] = pa.array([row.tobytes() for row in bits], pa.binary())
         columns[_COUNT] = pa.array(self.count)
         for number, sums in enumerate(self.sums.values()):
-            columns[f"{_SUM}{number}"] = pa.array(map(_bytes, sums.finite.tolist()), pa.binary())
+            columns[f"{_SUM}{number}"] = pa.array(map(_to_bytes, sums.finite.tolist()), pa.binary())
             columns[f"{_SUM}{number}.special"] = pa.array(sums.special)
             columns[f"{_SUM}{number}.count"] = pa.array(sums.count)
         return pa.table(columns)
@@ -76,7 +76,7 @@ def from_table(
     def array(name: str, type_: pa.DataType) -> pa.Array[Any]:
         if name not in table.column_names or table.column(name).type != type_:
             raise StateError(f"stored rows have no `{name}` of type {type_}")
-        return _whole(table.column(name), type_)
+        return _get_chunk(table.column(name), type_)
 
     # Checked before they are reshaped: a row has a byte for every eight branches.
     packed = b"".join(bytes(row or b"") for row in array(_MEMBER, pa.binary()).to_pylist())
@@ -87,14 +87,14 @@ def from_table(
     member = np.unpackbits(bits, axis=1)[:, :branches].astype(np.bool_)
     sums = {
         column: Sums(
-            _integers(array(f"{_SUM}{number}", pa.binary())),
-            _numpy(array(f"{_SUM}{number}.special", pa.int8())),
-            _numpy(array(f"{_SUM}{number}.count", pa.int64())),
+            _from_bytes(array(f"{_SUM}{number}", pa.binary())),
+            _to_numpy(array(f"{_SUM}{number}.special", pa.int8())),
+            _to_numpy(array(f"{_SUM}{number}.count", pa.int64())),
         )
         for number, column in enumerate(summed)
     }
     values = {c: array(f"value{n}", c.type.arrow) for n, c in enumerate(columns)}
-    return WeightedRows(values, member, _numpy(array(_COUNT, pa.int64())), sums)
+    return WeightedRows(values, member, _to_numpy(array(_COUNT, pa.int64())), sums)
 
 
 def empty_rows(columns: Sequence[Column], branches: int, summed: Sequence[Column]) -> WeightedRows:
@@ -151,18 +151,18 @@ def add_counts(counts: Numbers, groups: Numbers, size: int) -> Numbers:
     return total
 
 
-def _bytes(number: int) -> bytes:
+def _to_bytes(number: int) -> bytes:
     return number.to_bytes((number.bit_length() + 8) // 8, "little", signed=True)
 
 
-def _integers(array: pa.Array[Any]) -> npt.NDArray[np.object_]:
+def _from_bytes(array: pa.Array[Any]) -> npt.NDArray[np.object_]:
     integers = np.empty(len(array), object)
     every: list[Any] = array.to_pylist()
     integers[:] = [int.from_bytes(each, "little", signed=True) for each in every]
     return integers
 
 
-def _whole(column: pa.ChunkedArray[Any], type_: pa.DataType) -> pa.Array[Any]:
+def _get_chunk(column: pa.ChunkedArray[Any], type_: pa.DataType) -> pa.Array[Any]:
     chunk: Any = column.chunk(0) if column.num_chunks else empty(type_)
     whole: pa.Array[Any] = chunk
     return whole
@@ -174,7 +174,7 @@ def empty(type_: Any) -> pa.Array[Any]:
     return array
 
 
-def _numpy(array: pa.Array[Any]) -> npt.NDArray[Any]:
+def _to_numpy(array: pa.Array[Any]) -> npt.NDArray[Any]:
     values: npt.NDArray[Any] = array.to_numpy(zero_copy_only=False)
     return values
 
@@ -199,17 +199,17 @@ def read_frames(data: bytes) -> list[pa.Table]:
     tables, at = [], 0
     while at < len(data):
         if at + _HEAD.size > len(data):
-            raise _damage_error()
+            raise _make_damage_error()
         length, checksum = _HEAD.unpack_from(data, at)
         at += _HEAD.size
         # The checksum is compared before Arrow sees the bytes.
         part = data[at : at + length]
         if not part or len(part) != length or crc32(part) != checksum:
-            raise _damage_error()
+            raise _make_damage_error()
         tables.append(pa.ipc.open_stream(part).read_all())
         at += length
     return tables
 
 
-def _damage_error() -> StateError:
+def _make_damage_error() -> StateError:
     return StateError("stored rows are damaged: their checksum does not fit")

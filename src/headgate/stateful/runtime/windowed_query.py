@@ -37,8 +37,8 @@ from headgate.stateful.runtime.windows import LastRows
 class WindowedQuery(RunningQuery):
     """A running query in which rows of some streams count only while few have come after them."""
 
-    def _begin(self) -> None:
-        super()._begin()
+    def _reset_state(self) -> None:
+        super()._reset_state()
         self._last = {n: window.empty() for n, window in self._program.windows.items()}
 
     def _push_batch(self, stream: str, batch: EventBatch) -> pa.Table:
@@ -46,7 +46,7 @@ class WindowedQuery(RunningQuery):
         changes = self._empty_changes()
         occurrences = self._program.occurrences(stream)
         windowed = any(source in self._last for source in occurrences)
-        # a row of a window meets others of its own batch, as long as these have not left theirs
+        # A row of a window meets others of its own batch, as long as these have not left theirs.
         step = 1 if self._reports_each_row and windowed and len(occurrences) > 1 else max(rows, 1)
         for start in range(0, rows, step):
             coming = min(step, rows - start)
@@ -76,7 +76,7 @@ class WindowedQuery(RunningQuery):
             return
         arrived = window.take_rows(passed)
         for joining in program.joins if self._reports_each_row else ():
-            sides = self._sides(joining)
+            sides = self._list_sides(joining)
             sides[source] = window.as_join_side(arrived, joining.branches, ())
             self._combine(joining, sides, source, changes)
         self._last[source] = window.advance(self._last[source], arrived, passed.passed, rows)
@@ -86,8 +86,8 @@ class WindowedQuery(RunningQuery):
         """Whether each row reports what it brings; of an aggregate, all of them do together."""
         return self.query.kind != "aggregate"
 
-    def _sides(self, joining: StoreJoin) -> dict[int, WeightedRows]:
-        sides = super()._sides(joining)
+    def _list_sides(self, joining: StoreJoin) -> dict[int, WeightedRows]:
+        sides = super()._list_sides(joining)
         summed = self._program.answer_states[joining.part].summed
         for source, window in self._program.windows.items():
             own = [c for c in summed if c in window.columns]
@@ -106,12 +106,12 @@ class WindowedQuery(RunningQuery):
         if self._mode == "complete":
             return self._to_table(self._answered, changed=False)
         # A group is reported if its row, keys included, was not in the answer before.
-        every = self._groups(self._answered)
-        known = set(map(_row_key, self._groups(before).to_pylist()))
+        every = self._make_all_groups(self._answered)
+        known = set(map(_row_key, self._make_all_groups(before).to_pylist()))
         new = [n for n, row in enumerate(every.to_pylist()) if _row_key(row) not in known]
         return every.take(np.array(new, np.int64)).select(range(len(self.query.outputs)))
 
-    def _groups(self, parts: list[WeightedRows]) -> pa.Table:
+    def _make_all_groups(self, parts: list[WeightedRows]) -> pa.Table:
         """Return all groups, with what they are grouped by behind the outputs."""
         by = self._program.answer_states[0].by
         outputs = [Output(f"by {number}", column) for number, column in enumerate(by)]
@@ -133,28 +133,28 @@ class WindowedQuery(RunningQuery):
                 yield measure_window(window, self._last[source], masked=masked)
 
     @contextmanager
-    def _all_or_nothing(self) -> Iterator[None]:
+    def _undo_on_error(self) -> Iterator[None]:
         last = dict(self._last)
         try:
-            with super()._all_or_nothing():
+            with super()._undo_on_error():
                 yield
         except BaseException:
             self._last = last
             raise
 
-    def _header(self) -> pa.Table:
+    def _make_header(self) -> pa.Table:
         seen = [last.seen for last in self._last.values()]
-        return super()._header().append_column("seen", pa.array([seen], pa.list_(pa.int64())))
+        return super()._make_header().append_column("seen", pa.array([seen], pa.list_(pa.int64())))
 
-    def _tables(self) -> list[pa.Table]:
+    def _list_tables(self) -> list[pa.Table]:
         windows = (
             last.rows.table().append_column("number", pa.array(last.numbers))
             for last in self._last.values()
         )
-        return [*super()._tables(), *windows]
+        return [*super()._list_tables(), *windows]
 
     def _open(self, header: Mapping[str, Any], tables: Sequence[pa.Table]) -> None:
-        # The tables of the windows come last, as `_tables` writes them.
+        # The tables of the windows come last, as `_list_tables` writes them.
         others = len(tables) - len(self._last)
         branches = len(self._program.plan.branches)
         last = {}

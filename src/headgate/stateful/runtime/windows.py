@@ -32,7 +32,7 @@ class Window:
         self.columns = plan.list_window_columns(source)
         self.is_flagged = plan.is_flagged(source)
         self._max_rows = plan.query.sources[source].rows or 0
-        self._own = [branch.own(source) for branch in plan.branches]
+        self._own = [branch.list_own_atoms(source) for branch in plan.branches]
 
     def empty(self) -> LastRows:
         """Return the window before any row has come."""

@@ -58,6 +58,7 @@ def fill_text_rows(bits, first, words, silent, needed, texts, uses):
     for t in range(len(texts.start) - 1):
         row = first + t
         for w in range(words):
+            # a row begins with the slots that need no pattern
             bits[row, w] = silent[w]
         for turn in range(2):  # what is needed first, and then what is refused
             for m in range(texts.start[t], texts.start[t + 1]):

@@ -43,7 +43,7 @@ def recycle_attributes(tree, expressions, predicates, policy, wanted):
     """Take out all partitions by the `wanted` attributes; return the expressions below them."""
     # a partition that lies below another one is free by the time it is reached
     recycled = np.empty(tree.state[LIVE_EXPRESSIONS], np.int64)
-    used = 0
+    used = np.int64(0)  # not a literal, for which `take_out_partition` would be compiled twice
     for partition in range(tree.state[USED_PARTITIONS]):
         attribute = tree.partition[partition, ATTRIBUTE]
         if attribute != NONE and wanted[attribute]:
@@ -138,7 +138,7 @@ def recycle_low_ranked(tree, expressions, predicates, policy, threshold, window)
         gain = (1.0 - policy.alpha) * tree.partition[partition, PARTITION_SIZE]
         tree.penalty[partition] = gain - inner[partition]
     recycled = np.empty(tree.state[LIVE_EXPRESSIONS], np.int64)
-    used = 0
+    used = np.int64(0)
     fact = tree.fact
     for partition in range(len(inner)):
         if tree.partition[partition, ATTRIBUTE] == NONE or inner[partition] >= threshold:

@@ -63,6 +63,7 @@ def insert_expressions(tree, expressions, predicates, policy, numbers, begin, cu
     head = header_size(policy.bloom)
     for i in range(begin, len(numbers)):
         e = numbers[i]
+        # room for whatever the next steps may add
         if tree.state[USED_BUCKETS] + 2 > len(tree.bucket) or tree.state[PENDING_COUNT] + 2 > len(
             tree.pending
         ):
@@ -84,7 +85,7 @@ def insert_expressions(tree, expressions, predicates, policy, numbers, begin, cu
 
 @kernel
 def reinsert_expressions(tree, expressions, predicates, policy, b, head):
-    """Before a leaf is cut, move those of it that have a better place by now (section 5.2)."""
+    """Move expressions of a full leaf that have a better place by now (section 5.2)."""
     # a share of them by chance; the list was made before any of them moves
     for e in list_leaf(tree, b):
         if draw_random(tree.state) < policy.reinserted:
@@ -129,21 +130,25 @@ def shrink_upwards(tree, expressions, predicates, policy, b, head):
         owner, parent = tree.fact[b, OWNER], tree.fact[b, PARENT]
         home = tree.partition[owner, HOME]
         if tree.partition[owner, PARTITION_SIZE] < policy.min_size:
+            # too few expressions for a partition: they move to the leaf above
             if not dissolve_partition(tree, expressions, predicates, policy, owner, head):
                 return
             b = home
         elif tree.fact[b, HASHED] == 1:
+            # a value that no expression has any more
             if not is_empty_bucket(tree, b):
                 return
             drop_hashed_bucket(tree, b)
             b = home
         elif parent == NONE:
+            # the top of a binary tree that is empty
             if not is_empty_bucket(tree, b):
                 return
             tree.partition[owner, TOP_BUCKET] = NONE
             free_bucket(tree, b)
             b = home
         else:
+            # a half, which may fit into the bucket that was halved
             if not merge_halves(tree, expressions, predicates, policy, parent, head):
                 return
             b = parent
@@ -234,6 +239,7 @@ def list_buckets(tree, node):
         if node >= 0:
             buckets[used] = node
             used += 1
+            # a bucket: below it are its halves and its partitions
             for half in (tree.bucket[node, LEFT], tree.bucket[node, RIGHT]):
                 if half != NONE:
                     walk[depth] = half
@@ -246,6 +252,7 @@ def list_buckets(tree, node):
                 depth += 1
                 inner = tree.partition[inner, NEXT_PARTITION]
             continue
+        # a partition: below it are its binary tree and its hashed buckets
         top = tree.partition[-1 - node, TOP_BUCKET]
         if top != NONE:
             walk[depth] = top

@@ -185,6 +185,7 @@ def partition_leaf(tree, expressions, predicates, policy, b):
     for e in inside:
         size = records[place]
         p = find_predicate(expressions, predicates, e, attribute)
+        # with equality predicates first, an expression by a range waits for a better attribute
         stays = p == NONE or (
             equality  # another attribute will tell it apart better
             and not predicates.flags[p] & EQUALITY
@@ -287,6 +288,7 @@ def estimate_losses(predicates, expressions, inside, attributes, wanted):
     loss = np.zeros(attributes, np.float64)
     if not wanted:
         return loss
+    # all predicates that a leaf can be cut by, of all expressions, in one array
     room = 0
     for e in inside:
         room += expressions.count[e]

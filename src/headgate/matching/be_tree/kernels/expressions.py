@@ -114,6 +114,7 @@ def match_expression(tree, expressions, event, bits, size, of_query, of_event, o
         depth -= 1
         b = walk[depth]
         for e in list_leaf(tree, b):
+            # `held` of its predicates have a partner; each is on an attribute of its own
             held, count = 0, expressions.count[e]
             for k in range(expressions.start[e], expressions.start[e] + count):
                 p = expressions.predicate[k]
@@ -124,6 +125,7 @@ def match_expression(tree, expressions, event, bits, size, of_query, of_event, o
         partition = tree.bucket[b, FIRST_PARTITION]
         while partition != NONE:
             c = tree.partition[partition, ATTRIBUTE]
+            # below an attribute that the event lacks, a predicate of each expression has no partner
             if event.has[c] or not of_query:
                 inside = list_buckets_to_visit(tree, event, partition, c)
                 if depth + len(inside) > len(walk):

@@ -119,6 +119,7 @@ def append_expression(tree, expressions, predicates, bloom, b, e):
             word = np.int64(records[place + 3 + bit // 32]) & 0xFFFFFFFF
             word |= np.int64(1) << (bit % 32)
             records[place + 3 + bit // 32] = np.int32(word - (word >> 31 << 32))
+        # what the path has decided need not be checked again
         if not is_decided(tree, predicates, b, p):
             records[place + size] = p
             size += 1
@@ -149,6 +150,7 @@ def remove_expression(tree, expressions, e):
     records, begin = tree.records, tree.bucket[b, LEAF_BEGIN]
     end = begin + tree.bucket[b, LEAF_SIZE]
     place = begin
+    # the leaf is read from its beginning: an expression knows its leaf, not its place
     while records[place + 2] != e:
         place += records[place]
     # Records behind it move up, so that a leaf has no gaps.

@@ -119,7 +119,9 @@ def match_events(
     most, seen = tree.state[LIVE_EXPRESSIONS], scratch.seen
     no_late = len(predicates.flags) <= bits.end
     scratch.result[0] = ALL_BITS
-    used = 0
+    used = np.int64(
+        0
+    )  # a literal would have the kernels below compiled twice, for it and for int64
     e = begin
     while e < len(events.start) - 1 and len(out) - used >= most:
         offsets[e - begin] = used
@@ -328,6 +330,7 @@ def check_leaves(  # noqa: PLR0915 (one loop; its parts would hand over twenty a
                     out[used] = position
                     used += 1
             else:
+                # a false candidate, and the predicates that were evaluated for it in vain
                 discarded += evaluated
                 false_ones += 1
             candidates += 1
@@ -365,6 +368,7 @@ def load_event(bits, events, scratch, bloom, e):
         if bloom:
             filter_ |= np.int64(1) << bloom_bit(c, bloom)
     for i in range(events.true_start[e], events.true_start[e + 1]):
+        # precomputed predicates that are TRUE, in the bitmap or behind it
         p = events.true[i]
         if p < bits.end:
             result[p >> 6] |= np.uint64(1) << np.uint64(p & 63)

@@ -321,6 +321,7 @@ def choose_partition(tree, expressions, predicates, policy, b, e):
         partition = look_up(tree.table, partition_owner(b), attribute)
         if partition == NONE or is_partitioned_by(tree, b, attribute):
             continue
+        # equality comes first where directories are ranked, then the score decides
         its_rank = 1 if policy.directory == RANKED and predicates.flags[p] & EQUALITY else 0
         its_score = (
             draw_random(tree.state) if explore else score_partition(tree, policy.alpha, partition)
@@ -340,6 +341,7 @@ def score_partition(tree, alpha, partition):
 def find_bucket(tree, predicates, policy, partition, p):
     """Return the smallest bucket of a partition that encloses a predicate; make hashed ones."""
     if policy.directory != GENERIC and predicates.flags[p] & EQUALITY:
+        # a single value has a bucket of its own, found by hashing
         key = predicates.key[p]
         b = look_up(tree.table, bucket_owner(partition), key)
         if b == NONE:

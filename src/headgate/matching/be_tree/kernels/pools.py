@@ -143,7 +143,6 @@ class Policy(NamedTuple):
     exploit: float
     reinserted: float
     bloom: int
-    adapt: bool
 
 
 @kernel

@@ -32,6 +32,7 @@ def key_entries(
     An interval of codes is covered by the fewest dyadic nodes, as in a segment tree. The entries
     are returned as node, query, and the literal that they come from.
     """
+    # how many nodes there will be is not known, so the arrays double
     room = max(16, 2 * len(key_atom))
     nodes, queries, literals = (
         np.empty(room, np.int64),
@@ -117,6 +118,7 @@ def fill_rows(conditions, queries, key_atom, pure, repeated):
             if _in_row(conditions, q, k):
                 atom = conditions.program[k]
                 longest[q] += conditions.starts[atom + 1] - conditions.starts[atom]
+    # the longest rows that can occur, so that the arrays are allocated once
     count, room = len(queries), 0
     for q in queries:
         room += longest[q]

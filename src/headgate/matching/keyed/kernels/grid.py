@@ -23,6 +23,7 @@ ROWS_PER_PASS = 4  # rows that are ANDed in registers, before a word is written
 def fill_grid(conditions, numbers, columns, greatest, max_buckets):
     """Return the arrays of `Grid` for queries, by number, over these columns, in this order."""
     width = (len(numbers) + 63) // 64
+    # by column: its place in the grid; by place: where the rows of its codes are listed
     place_of = np.full(len(greatest), -1, np.int64)
     table_start = np.zeros(len(columns) + 1, np.int64)
     for k in range(len(columns)):
@@ -90,6 +91,7 @@ def fill_grid(conditions, numbers, columns, greatest, max_buckets):
 @kernel
 def count_conditions(conditions, numbers, columns):
     """Return, by column, how many conditions of some queries are about it."""
+    # AND stands in a program as a negative entry, and is no condition
     counts = np.zeros(columns, np.int64)
     for q in numbers:
         for p in range(conditions.offsets[q], conditions.offsets[q + 1]):
@@ -138,6 +140,7 @@ def match_grid(grid, alive, codes, scratch, out, used):
     # repeat the last row, so that each pass has its full number of rows
     for k in range(count, count + ROWS_PER_PASS - 1):
         rows[k] = rows[count - 1]
+    # block by block, so that the ANDed words stay in the cache
     for begin in range(0, grid.width, BLOCK_WORDS):
         size = min(BLOCK_WORDS, grid.width - begin)
         words = _and_rows(grid.bits, alive, rows, count, begin, size, block, full)
@@ -146,6 +149,7 @@ def match_grid(grid, alive, codes, scratch, out, used):
             while word != 0:
                 i = base + lowest_bit(word)
                 word &= word - np.uint64(1)
+                # written first and counted only if accepted: no branch around the store
                 out[used] = load_unchecked(grid.query, i)
                 used += 1 if grid.exact else _accepts(grid, i, codes)
     return used

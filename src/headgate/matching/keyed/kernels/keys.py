@@ -69,12 +69,14 @@ def _node_cost(program, begin, i, first, costs, cost):
         return
     if entry == -1:
         first[i] = first[i - 1]
+        # NOT swaps TRUE and FALSE, and keeps NULL
         costs[i, FALSE], costs[i, TRUE] = costs[i - 1, TRUE], costs[i - 1, FALSE]
         costs[i, NULL] = costs[i - 1, NULL]
         return
     if entry > -16:
         mask = -8 - entry
         first[i] = first[i - 1]
+        # IS [NOT] TRUE and the like: TRUE where the part's value is in the mask, else FALSE
         costs[i, TRUE] = costs[i, FALSE] = costs[i, NULL] = 0.0
         for t in range(3):
             costs[i, (mask >> t) & 1] += costs[i - 1, t]
@@ -118,10 +120,12 @@ def _collect(program, begin, size, first, costs, todo, requested, atoms, targets
             atoms[used], targets[used] = entry, t
             used += 1
         elif entry == -1:
+            # NOT: the opposite of its part, NULL of NULL
             depth = _request(i - 1, t if t == NULL else 1 - t, todo, requested, depth)
         elif entry > -16:
             mask = -8 - entry
             for v in range(3):
+                # the values of the part that make it TRUE, or FALSE; it is never NULL
                 if (mask >> v) & 1 == t:
                     depth = _request(i - 1, v, todo, requested, depth)
         else:
@@ -180,6 +184,7 @@ def find_deciding(offsets, program):
         begin, size = offsets[q], offsets[q + 1] - offsets[q]
         for i in range(size):
             entry = program[begin + i]
+            # an atom is a subtree by itself; AND and OR begin where their first part does
             first[i] = i if entry >= 0 else first[i - 1]
             if entry <= -16:
                 child = i - 1
@@ -187,6 +192,7 @@ def find_deciding(offsets, program):
                     first[i] = first[child]
                     child = first[child] - 1
         root = program[offsets[q + 1] - 1] if size else 0
+        # the whole is an AND: step back over its parts, each of which decides
         if root <= -16 and root % 2 == 0:
             child = size - 2
             for _ in range((-16 - root) // 2):

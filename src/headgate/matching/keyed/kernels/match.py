@@ -302,9 +302,11 @@ def _program_holds(conditions, bits, q, codes, stamp, now, stack):
             stack[depth] = _atom_truth(conditions, bits, entry, codes, stamp, now)
             depth += 1
         elif entry == -1:
+            # the NOT of NULL is NULL
             if stack[depth - 1] != NULL:
                 stack[depth - 1] = 1 - stack[depth - 1]
         elif entry > -16:
+            # whether its value is in the mask: TRUE or FALSE, never NULL
             stack[depth - 1] = ((-8 - entry) >> stack[depth - 1]) & 1
         else:
             # FALSE wins an AND, TRUE an OR, and NULL over the other one
@@ -332,6 +334,7 @@ def _atom_truth(conditions, bits, atom, codes, stamp, now):
         return np.int64(bits[conditions.slot[atom]])
     code = codes[conditions.column[atom]]
     if what == MATCHES:
+        # a pattern on an absent text is NULL; else it matched if its stamp is of this event
         if code == 0:
             return np.int64(NULL)
         return np.int64((stamp[conditions.slot[atom]] == now) != (conditions.negated[atom] == 1))

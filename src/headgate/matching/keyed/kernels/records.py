@@ -63,6 +63,7 @@ def plan_records(start, fit, row, column, low, high):
                 and 8 * size <= MAX_BITMAP_GROWTH * 4 * INTERVAL * conditions
             ):
                 columns[c], bounds[c], words = here, edges, size
+        # numbers that the record takes: queries in the bitmap have neither head nor row
         in_leaf = n if words else 0
         intervals = row[start[c + 1]] - row[start[c] + in_leaf]
         numbers = HEADER + LEAF_COLUMN * columns[c] + bounds[c] + in_leaf
@@ -167,6 +168,7 @@ def _fill_leaf(record, words, begin, end, queries, row, column, low, high):
     for key in keys:
         if last < 0 or key >> 32 != last >> 32:
             about += LEAF_COLUMN
+            # the first edge of a column: its region 0, below all bounds, has a row too
             record[about] = key >> 32
             record[about + 1] = bound
             record[about + 3] = rows

@@ -41,7 +41,7 @@ _MATCH: _Fields = (
 
 
 @lru_cache(maxsize=10)
-def build_match_schema(stream: Stream, kept: tuple[Attribute, ...]) -> pa.Schema:
+def build_match_schema(stream: Stream, attributes: tuple[Attribute, ...]) -> pa.Schema:
     """Return the columns of a match.
 
     >>> from headgate.schema import INT
@@ -50,16 +50,16 @@ def build_match_schema(stream: Stream, kept: tuple[Attribute, ...]) -> pa.Schema
     StructType(struct<bid: struct<size: int32, price: int32>>)
     """
     # the type of the struct follows from that of empty columns
-    empty = [pa.array([], attribute.type.arrow) for attribute in kept]
-    event = _build_event_column(stream, kept, empty)
-    return pa.schema((*_MATCH, pa.field("event", event.type)) if kept else _MATCH)
+    empty = [pa.array([], attribute.type.arrow) for attribute in attributes]
+    event = _build_event_column(stream, attributes, empty)
+    return pa.schema((*_MATCH, pa.field("event", event.type)) if attributes else _MATCH)
 
 
 def build_match_tables(
     batch: EventBatch,
     matches: Matches,
     schema: pa.Schema,
-    kept: tuple[Attribute, ...],
+    attributes: tuple[Attribute, ...],
     versions: QueryVersions,
     *,
     batch_id: int,
@@ -70,8 +70,8 @@ def build_match_tables(
     # for each match the number of its event, and the row of that event in the batch
     numbers = np.repeat(np.arange(len(matches)), np.diff(matches.offsets)) + matches.first
     rows = np.searchsorted(batch.events, numbers)
-    arrays = [batch.table.column(attribute.name) for attribute in kept]
-    event = _build_event_column(batch.stream, kept, arrays) if kept else None
+    arrays = [batch.table.column(attribute.name) for attribute in attributes]
+    event = _build_event_column(batch.stream, attributes, arrays) if attributes else None
     # one array of all ids, from which each match takes its own
     ids: Any = pa.array(matches.known_ids, pa.string())
     for start in range(0, matches.total, MAX_TABLE_ROWS):
@@ -93,6 +93,7 @@ def build_match_tables(
 
 def label_rows(rows: pa.Table, batch: int, query_id: str, version: str) -> pa.Table:
     """Return the answers of a query behind columns that say which batch and query they are of."""
+    # in the order of ANSWER_COLUMNS
     values = (pa.scalar(batch, pa.int64()), pa.scalar(query_id), pa.scalar(version))
     columns = [pa.repeat(value, rows.num_rows) for value in values]
     names = [*ANSWER_COLUMNS, *rows.column_names]
@@ -101,6 +102,7 @@ def label_rows(rows: pa.Table, batch: int, query_id: str, version: str) -> pa.Ta
 
 def build_dead_table(letters: Sequence[DeadLetter], batch_id: int) -> pa.Table:
     """Return dead letters as rows."""
+    # `event` is left out: source and line say where it was
     columns: dict[str, list[Any]] = {
         "batch_id": [batch_id] * len(letters),
         "source": [letter.source for letter in letters],
@@ -112,11 +114,11 @@ def build_dead_table(letters: Sequence[DeadLetter], batch_id: int) -> pa.Table:
 
 
 def _build_event_column(
-    stream: Stream, kept: Sequence[Attribute], arrays: Sequence[pa.Array[Any]]
+    stream: Stream, attributes: Sequence[Attribute], arrays: Sequence[pa.Array[Any]]
 ) -> pa.Array[Any]:
     """Return the kept attributes of events as a struct; dotted paths become nested structs."""
     tree: dict[str, Any] = {}
-    for attribute, array in zip(kept, arrays, strict=True):
+    for attribute, array in zip(attributes, arrays, strict=True):
         *outer, name = split_path(stream, attribute)
         inner = tree
         for step in outer:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -30,8 +30,6 @@ from headgate.spark.job.order import Order, OrderFollower
 from headgate.spark.job.progress import MAX_SAMPLES, Hits, add_padded
 from headgate.spark.worker import IndexConfig, LoadedQueries, load_cached
 
-REPORT_SCHEMA = "report string, positions binary, hits binary, reduced map<string, binary>"
-
 
 @dataclass(frozen=True, slots=True)
 class RoutingTaskPlan:
@@ -42,6 +40,10 @@ class RoutingTaskPlan:
     attributes that unbounded queries use of the same events, so an invalid value there makes a dead
     letter too.
     """
+
+    report_schema: ClassVar[str] = (
+        "report string, positions binary, hits binary, reduced map<string, binary>"
+    )
 
     batch: int
     version: int
@@ -55,11 +57,6 @@ class RoutingTaskPlan:
     keep: tuple[str, ...] | None
     format: str
     stage: str
-
-    @property
-    def report_schema(self) -> str:
-        """The columns of a report."""
-        return REPORT_SCHEMA
 
     def process_pieces(
         self, shares: Sequence[Sequence[Piece]], batches: Iterable[pa.RecordBatch]
@@ -166,6 +163,7 @@ def _run_task(plan: RoutingTaskPlan, batches: Iterator[tuple[str, EventBatch]]) 
         matches_file = files.enter_context(StagedFile(stage, MATCHES, plan.format))
         dead_file = files.enter_context(StagedFile(stage, DEAD, plan.format))
         matcher = _Matcher(plan, matches_file) if plan.routed else None
+        # one batch is in memory at a time, whatever the size of the share
         for source, batch in batches:
             dead_file.write(build_dead_table(batch.dead, plan.batch))
             unknown.update(batch.unknown)
@@ -219,6 +217,7 @@ def merge_reports(rows: Iterable[Any]) -> RoutingTaskResult:
         for folder, name in report["files"].items():
             files[folder] += [name] if name else []
         for query_id, reduction in row.reduced.items():
+            # a join has reductions from each of its streams, and several tasks read each
             by_stream = reduced.setdefault(query_id, {})
             by_stream.setdefault(report["stream"], []).append(bytes(reduction))
         # the arrays of a task reach to its last hit; they are added at their own length

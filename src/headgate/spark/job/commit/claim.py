@@ -20,8 +20,7 @@ from pathlib import Path
 from headgate.errors import JobError
 from headgate.portable import lock_file
 from headgate.snapshot.files import sync
-from headgate.spark.job.commit.checkpoint import find_last_planned
-from headgate.spark.job.commit.log import BatchLog, Counts
+from headgate.spark.job.commit.log import BatchLog, Counts, find_last_planned
 from headgate.spark.job.commit.output import (
     ANSWERS,
     EVENT_FOLDERS,
@@ -53,20 +52,21 @@ def claim_output(state: Path, root: Path, written: Counts | None) -> None:
 
     `written` counts the rows that the state knows of; None if it knows of no finished batch.
     """
-    ours, theirs = _read_mark(state), _read_mark(root)
-    if ours is not None and ours == theirs:  # the ordinary restart
+    state_mark, output_mark = _read_mark(state), _read_mark(root)
+    if state_mark is not None and state_mark == output_mark:  # the ordinary restart
         _check_rows(state, root, written or Counts())
         return
     # output without a mark is from before marks, or half deleted: never written over
-    every = (*list_folders(root), *list_unbounded_folders(root))
-    if theirs is not None or any(list_spans(root / folder) for folder in every):
+    folders = (*list_folders(root), *list_unbounded_folders(root))
+    if output_mark is not None or any(list_spans(root / folder) for folder in folders):
         raise JobError(
             f"{root}: holds the output of another job, or its state in {state} was deleted; "
             "choose another `sink.path`, or delete both"
         )
+    # the state knows of rows, and here is none of them
     if written is not None:
         raise _output_gone(state, root)
-    _write_mark(ours or uuid.uuid4().hex, state, root)
+    _write_mark(state_mark or uuid.uuid4().hex, state, root)
 
 
 def claim_place(state: Path, place: Path, *, began: bool) -> str:
@@ -74,15 +74,16 @@ def claim_place(state: Path, place: Path, *, began: bool) -> str:
 
     Raises a JobError if it is another job's. `began` says whether the state knows of any batch.
     """
-    ours, theirs = _read_mark(state), _read_mark(place)
-    if theirs is not None and theirs != ours:
+    state_mark, place_mark = _read_mark(state), _read_mark(place)
+    if place_mark is not None and place_mark != state_mark:
         raise JobError(
             f"{place}: belongs to another job, or the state of its job in {state} was deleted; "
             "give this one another place, or delete what that one left"
         )
-    if theirs is None and began:
+    # a job that has begun has marked the place before
+    if place_mark is None and began:
         raise _output_gone(state, place)
-    mark = ours or uuid.uuid4().hex
+    mark = state_mark or uuid.uuid4().hex
     _write_mark(mark, state, place)
     return mark
 
@@ -96,11 +97,12 @@ def _write_mark(mark: str, state: Path, root: Path) -> None:
 
 
 def _check_rows(state: Path, root: Path, written: Counts) -> None:
-    is_there = {kind: bool(list_spans(root / kind)) for kind in EVENT_FOLDERS}
+    has_rows = {kind: bool(list_spans(root / kind)) for kind in EVENT_FOLDERS}
+    # the log counts answers in total, not by query, so rows of any query will do
     answers = [folder for folder in list_folders(root) if folder.startswith(ANSWERS)]
-    is_there[ANSWERS] = any(list_spans(root / folder) for folder in answers)
-    for kind, there in is_there.items():
-        if getattr(written, kind) and not there:
+    has_rows[ANSWERS] = any(list_spans(root / folder) for folder in answers)
+    for kind, is_present in has_rows.items():
+        if getattr(written, kind) and not is_present:
             raise _output_gone(state, root / kind)
 
 
@@ -147,6 +149,7 @@ def check_job_facts(state: Path, facts: JobFacts) -> None:
     """Raise a JobError if the job is not what it was; record what it is for the next run."""
     before = read_job_facts(state)
     for key, now in facts.items():
+        # a fact that earlier runs did not record is taken as it is now
         if before.get(key) not in (None, now):
             raise JobError(
                 f"{state}: the {key} of this job was {before[key]}, and is {now} now; "

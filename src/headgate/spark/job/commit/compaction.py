@@ -80,15 +80,17 @@ def _compact_folders(parents: Sequence[Path], stages: Path, every: int) -> int:
 
 
 def _compact_folder(parent: Path, stages: Path, newest: int, every: int) -> int:
-    gone = _sweep(parent, stages)
+    removed = _sweep(parent, stages)
     while True:
+        # listed anew in each round, as merged directories may be merged once more
         finished = [span for span in list_spans(parent) if span.last < newest]
         groups = _find_mergeable(finished, every)
         if not groups:
-            return gone
+            return removed
         for group in groups:
             _merge(group, stages)
-            gone += _sweep(parent, stages) - 1
+            # those that were covered are gone, and one was added
+            removed += _sweep(parent, stages) - 1
 
 
 def _sweep(parent: Path, stages: Path) -> int:
@@ -151,7 +153,7 @@ def compute_tier(span: Span, every: int) -> int:
 
 def _merge(group: Sequence[Span], stages: Path) -> None:
     merged = Span(group[0].first, group[-1].last, group[0].parent)
-    files = [file for span in group for file in _list_filesfiles(span)]
+    files = [file for span in group for file in _list_files(span)]
     stage = new_stage(stages)
     # a folder has one format: the sink of a job cannot change
     if files[0].suffix == ".parquet":
@@ -175,6 +177,7 @@ def _read_large_tables(files: Sequence[Path]) -> Iterator[pa.Table]:
     rows = 0
     for file in files:
         with pq.ParquetFile(file) as opened:
+            # small files become large row groups, which readers prefer
             for batch in opened.iter_batches(batch_size=ROW_GROUP_ROWS):
                 pending.append(pa.Table.from_batches([batch]))
                 rows += batch.num_rows
@@ -186,6 +189,7 @@ def _read_large_tables(files: Sequence[Path]) -> Iterator[pa.Table]:
 
 
 def _merge_text(files: Sequence[Path], stage: Path) -> Path:
+    # JSON lines need no parsing: every file ends in a newline
     path = stage / f"merged{files[0].suffix}"
     with path.open("wb") as merged:
         for file in files:
@@ -195,15 +199,15 @@ def _merge_text(files: Sequence[Path], stage: Path) -> Path:
     return path
 
 
-def _list_filesfiles(span: Span) -> list[Path]:
+def _list_files(span: Span) -> list[Path]:
     return sorted(span.path.iterdir())
 
 
 def _count_bytes(span: Span) -> int:
-    return sum(file.stat().st_size for file in _list_filesfiles(span))
+    return sum(file.stat().st_size for file in _list_files(span))
 
 
 def _read_columns(span: Span) -> object:
     """Return what two directories must share to become one: the format and the columns."""
-    first = _list_filesfiles(span)[0]
+    first = _list_files(span)[0]
     return pq.read_schema(first) if first.suffix == ".parquet" else first.suffix

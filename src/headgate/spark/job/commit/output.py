@@ -32,7 +32,7 @@ from urllib.parse import quote, unquote
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from headgate.events.json_text import format_json
+from headgate.events.json_lines import format_json
 from headgate.snapshot.files import sync
 
 MATCHES, DEAD = "matches", "dead"
@@ -75,6 +75,7 @@ def encode_folder(query_id: str, parent: str = ANSWERS) -> str:
     ('answers/big%2F%C3%A9', 'answers/%2E.')
     """
     name = quote(query_id, safe="")
+    # quote() leaves dots and underscores as they are, and a leading one would hide the folder
     visible = f"%{ord(name[0]):02X}{name[1:]}" if name.startswith(_HIDDEN) else name
     return f"{parent}/{visible}"
 
@@ -114,20 +115,20 @@ def list_spans(parent: Path) -> list[Span]:
         key=lambda span: (span.first, -span.last),
     )
     # the widest span of those with the same first batch comes first, so it covers what follows
-    living: list[Span] = []
+    uncovered: list[Span] = []
     for span in spans:
-        if not living or not living[-1].covers(span):
-            living.append(span)
-    return living
+        if not uncovered or not uncovered[-1].covers(span):
+            uncovered.append(span)
+    return uncovered
 
 
 def list_covered(parent: Path) -> list[Path]:
     """Return the directories whose batches another one holds too."""
-    living = {span.path.name for span in list_spans(parent)}
+    uncovered = {span.path.name for span in list_spans(parent)}
     return [
         parent / entry
         for entry in _list_entries(parent)
-        if _BATCHES.fullmatch(entry) and entry not in living
+        if _BATCHES.fullmatch(entry) and entry not in uncovered
     ]
 
 
@@ -218,6 +219,7 @@ class StagedFile:
         if not table.num_rows:
             return
         if self._writer is None:
+            # opened by us, so that it can be synced before it is closed
             self._file = self._path.open("wb")
             is_parquet = self._format == "parquet"
             self._writer = (

@@ -1,4 +1,10 @@
-"""Streams that cross from one application to another, as durable files.
+"""What a sharing job keeps in files: the plans that it ran under, and the streams that it sends.
+
+Each plan is in a file of its own, `state/plans/3-DIGEST.json`. A batch is logged with the number of
+its plan before it runs, so a replay runs under the same one. The digest is that of the text, so
+what is read under a name never changes.
+
+Streams cross from one application to another through a directory that both reach:
 
     exchange/
         plans/DIGEST.json
@@ -16,10 +22,17 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import blake2b
 from pathlib import Path
 from typing import Protocol
 
+from headgate.errors import JobError
+from headgate.queries import compute_query_version
+from headgate.sharing.plan import Plan
 from headgate.sharing.plan_execution import find_receiver
+from headgate.sharing.plan_json import plan_from_json, plan_to_json
 from headgate.spark.job.commit.claim import claim_place
 from headgate.spark.job.commit.output import (
     Span,
@@ -29,11 +42,66 @@ from headgate.spark.job.commit.output import (
     place_files,
     write_atomically,
 )
-from headgate.spark.job.sharing.plans import load_plan
 from headgate.spark.job.sources import FileSource, Source
 
+MAX_CACHED_PLANS = 8  # in one process
 STREAMS, PLANS = "streams", "plans"
 FILES_PER_TRIGGER = 100
+
+
+class PlanFiles:
+    """Plans by number; the newest is the one that a job was started with."""
+
+    def __init__(self, directory: Path, plan: Plan) -> None:
+        self._directory = directory
+        make_directory(directory)
+        self._files = {int(file.name.partition("-")[0]): file for file in directory.glob("[0-9]*")}
+        text = plan_to_json(plan)
+        digest = compute_digest(text)
+        self.newest = max(self._files, default=0)
+        # the same plan keeps its number over restarts
+        if not self._files or self._files[self.newest].stem.partition("-")[2] != digest:
+            self.newest += 1
+            path = directory / f"{self.newest}-{digest}.json"
+            self._files[self.newest] = write_atomically(path, text)
+
+    def file(self, number: int) -> Path:
+        """Return where a plan is; raise a JobError if it is gone, as its batches need it."""
+        file = self._files.get(number)
+        if file is None or not file.exists():
+            raise JobError(
+                f"{self._directory}: plan {number} is gone, and a batch began under it; restore it"
+            )
+        return file
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoadedPlan:
+    """A plan, and the versions of its queries by their ids."""
+
+    digest: str
+    plan: Plan
+    versions: dict[str, str]
+
+
+@lru_cache(maxsize=MAX_CACHED_PLANS)
+def load_plan(path: str) -> LoadedPlan:
+    """Return the plan in a file whose name ends in its digest."""
+    text = Path(path).read_text(encoding="utf-8")
+    expected = Path(path).stem.rpartition("-")[2]
+    if compute_digest(text) != expected:
+        raise JobError(f"{path}: was changed or damaged; restore it")
+    plan = plan_from_json(text)
+    versions = {
+        delivery.query.id: compute_query_version(delivery.query) for delivery in plan.deliveries
+    }
+    return LoadedPlan(expected, plan, versions)
+
+
+def compute_digest(text: str) -> str:
+    """Return the hash by which a plan is known."""
+    return blake2b(text.encode(), digest_size=16).hexdigest()
+
 
 SentFiles = Mapping[tuple[str, int], Sequence[Path]]
 """The files of a batch by the path of the plan and the number of the flow in it."""
@@ -91,11 +159,13 @@ class FileExchange:
         for (path, number), staged in files.items():
             loaded = load_plan(path)
             flow = loaded.plan.flows[number]
+            # only flows that leave the application were staged, so there is a receiver
             to = find_receiver(loaded.plan, flow)
             assert to is not None
+            # the plan is there before its rows: a reader of these needs it
             self._copy_plan(path, loaded.digest)
-            mine = self._root / encode_folder(to, STREAMS) / self._name / self._job
-            span = Span(batch, batch, mine / loaded.digest / str(number))
+            folder = self._root / encode_folder(to, STREAMS) / self._name / self._job
+            span = Span(batch, batch, folder / loaded.digest / str(number))
             # a replay: the rows are there, and may have been read
             if not span.path.exists():
                 place_files(staged, span, self._stages)
@@ -118,5 +188,6 @@ def parse_sent_path(path: str) -> tuple[str, int]:
     >>> parse_sent_path(f"/x/streams/east/west/job/0a1b/3/{batch}/part-0000.parquet")
     ('/x/plans/0a1b.json', 3)
     """
+    # upward from the file: batch, flow, digest, job, sender, receiver, streams, root
     _, flow, digest, _, _, _, _, root = list(Path(path).parents)[:8]
     return str(root / PLANS / f"{digest.name}.json"), int(flow.name)

@@ -14,7 +14,7 @@ from headgate.schema import Stream
 from headgate.sharing.plan import Delivery, Flow, Origin, Plan
 from headgate.sharing.sampled_stream import Estimate, measure_bytes
 from headgate.spark.job.progress import LinkTraffic
-from headgate.spark.job.sharing.plans import load_plan
+from headgate.spark.job.sharing.exchange import load_plan
 
 Moving = Origin | Flow | Delivery
 """What moves over links: a stream to its entry, flows, and results."""
@@ -157,6 +157,7 @@ def _list_moving(plan: Plan) -> Iterator[Moving]:
 def _expect_share(moving: Moving, plan: Plan) -> Estimate:
     """Return the share of the source's events that the sample predicts; all, if it gives none."""
     rate = plan.origins[_name_stream(moving)].rate
+    # the origin is the whole stream; without a rate no share can be computed
     if isinstance(moving, Origin) or not rate:
         return Estimate(1.0, 1.0, 1.0)
     return moving.rows.scale(1 / rate)

@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
@@ -26,17 +26,15 @@ from headgate.spark.job.batch.work import read_events, read_typed_rows, select_s
 from headgate.spark.job.commit.log import Counts
 from headgate.spark.job.commit.output import DEAD, StagedFile, encode_folder
 from headgate.spark.job.progress import MAX_SAMPLES
-from headgate.spark.job.sharing.exchange import parse_sent_path
+from headgate.spark.job.sharing.exchange import LoadedPlan, load_plan, parse_sent_path
 from headgate.spark.job.sharing.link_traffic import (
     Traffic,
     TrafficKey,
     build_key,
     measure_traffic,
 )
-from headgate.spark.job.sharing.plans import LoadedPlan, load_plan
 from headgate.spark.worker import BATCH_ROWS
 
-REPORT_SCHEMA = "report string"
 MAX_BUFFERED_BYTES = 64 << 20
 
 
@@ -48,6 +46,8 @@ class SharingTaskPlan:
     flow. Results are staged in `stage`, and what leaves the application in `sending`.
     """
 
+    report_schema: ClassVar[str] = "report string"
+
     batch: int
     application: str
     plan: str
@@ -55,11 +55,6 @@ class SharingTaskPlan:
     format: str
     stage: str
     sending: str | None
-
-    @property
-    def report_schema(self) -> str:
-        """The columns of a report."""
-        return REPORT_SCHEMA
 
     def process_pieces(
         self, shares: Sequence[Sequence[Piece]], batches: Iterable[pa.RecordBatch]
@@ -157,6 +152,7 @@ class _PlanWalk:
                 query_id = moving.query.id
                 table = label_rows(moved, work.batch, query_id, loaded.versions[query_id])
                 self._results.add(encode_folder(query_id), table)
+            # inside the application nothing is stored: `run_plan` takes the rows on by itself
             elif find_receiver(plan, moving) is not None:
                 self._sent.add(f"{moving.number} {path}", moved)
         return answers
@@ -247,6 +243,7 @@ class RowBuffer:
 
     def _flush(self) -> None:
         for folder, tables in self._tables.items():
+            # a file for each flush; a folder may have more than one
             with StagedFile(self._stage, "rows", self._format) as file:
                 file.write(pa.concat_tables(tables))
             self._files[folder].append(str(file.name))

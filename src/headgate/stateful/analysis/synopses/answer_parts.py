@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from headgate.predicate import Column
-from headgate.stateful.analysis.cases.case import list_output_columns
+from headgate.stateful.analysis.case import list_output_columns
 from headgate.stateful.analysis.synopses.plan import QueryPart, Store, SynopsisPlan, needs_values
-from headgate.stateful.analysis.synopses.sizes import COUNT_BYTES, TextLengths, width_of_sum
+from headgate.stateful.analysis.synopses.sizes import COUNT_BYTES, TextLengths, get_sum_bytes
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class AnswerPart:
         """How many values a row has."""
         if self.part.distinct:
             return max(len(self.kept), 1)
-        return len(self.kept) + 1 + len(self.totalled) + len(self.counted)
+        return len(self.kept) + 1 + len(self.total_columns) + len(self.counted)
 
     def bytes(self, lengths: TextLengths) -> int:
         return max(lengths.bytes(self.kept) + self.weight, 1)
@@ -51,11 +51,11 @@ class AnswerPart:
         """The bytes of a row besides its values."""
         if self.part.distinct:
             return 0
-        sums = sum(width_of_sum(column.type) for column in self.totalled)
+        sums = sum(get_sum_bytes(column.type) for column in self.total_columns)
         return COUNT_BYTES * (1 + len(self.counted)) + sums
 
     @cached_property
-    def totalled(self) -> tuple[Column, ...]:
+    def total_columns(self) -> tuple[Column, ...]:
         """What there is a sum of."""
         return tuple(column for store in self.stores for column in store.summed)
 
@@ -72,9 +72,9 @@ def list_answer_parts(plan: SynopsisPlan) -> tuple[AnswerPart, ...]:
     # A query over windows has no stores: its answer is one part without aggregates.
     for part, stores in plan.stores or ((QueryPart((), distinct=False), ()),):
         # Holistic aggregates list their values; others need a total, if duplicates count.
-        given = [(a, a.argument) for a in part.aggregates if a.argument is not None]
-        listed = [c for a, c in given if needs_values(plan.query, a) and c not in by]
-        totals = [] if part.distinct else [c for a, c in given if not needs_values(plan.query, a)]
+        arguments = [(a, a.argument) for a in part.aggregates if a.argument is not None]
+        listed = [c for a, c in arguments if needs_values(plan.query, a) and c not in by]
+        totals = [c for a, c in arguments if not part.distinct and not needs_values(plan.query, a)]
         parts.append(
             AnswerPart(
                 part,

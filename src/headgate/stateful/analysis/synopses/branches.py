@@ -24,23 +24,22 @@ from headgate.schema import (
     Type,
     ValueSet,
 )
-from headgate.stateful.analysis.cases.alternatives import Alternative
-from headgate.stateful.analysis.cases.bounds import list_intervals
-from headgate.stateful.analysis.cases.case import Case, find_source
-from headgate.stateful.analysis.cases.lines import NumberAxis, TextAxis, TimeAxis
+from headgate.stateful.analysis.alternatives import Alternative
+from headgate.stateful.analysis.case import Case, find_source
+from headgate.stateful.analysis.lines import NumberAxis, TextAxis, TimeAxis, list_intervals
 from headgate.stateful.analysis.synopses.cells import (
     NULL_CELL,
     Cell,
     Cells,
     Piece,
-    digits,
+    count_digits,
     make_single_cell,
     overlay,
     place,
 )
 from headgate.stateful.analysis.theory.closure import Closure, compute_closure
 
-FEW = 1_000  # values that are listed one by one where they cut a gap
+MAX_LISTED_VALUES = 1_000  # values that are listed one by one where they cut a gap
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ class Branch:
         compares = (atom for atom in self.atoms if isinstance(atom, Compare))
         return tuple(c for c in compares if c.left.source != c.right.source)
 
-    def own(self, source: int) -> tuple[Atom, ...]:
+    def list_own_atoms(self, source: int) -> tuple[Atom, ...]:
         """Return the conditions on one occurrence alone."""
         return tuple(
             atom
@@ -68,14 +67,14 @@ class Branch:
             if {find_source(self.query, column) for column in collect_columns(atom)} == {source}
         )
 
-    def is_asked(self, column: Column) -> bool:
+    def is_mentioned(self, column: Column) -> bool:
         """Tell whether a condition mentions the column: then it is not NULL, unless it must be."""
         return any(column in collect_columns(atom) for atom in self.atoms)
 
     def accepts_null(self, column: Column) -> bool:
         """Tell whether a row in which the column is NULL may take part."""
         nullable = find_attribute(self.query, column).nullable
-        return nullable and (column in self.case.nulls or not self.is_asked(column))
+        return nullable and (column in self.case.nulls or not self.is_mentioned(column))
 
     def accepts_values(self, column: Column) -> bool:
         return column not in self.case.nulls
@@ -102,7 +101,7 @@ class Branch:
 
 def build_branches(query: Query, cases: Sequence[Case]) -> tuple[Branch, ...]:
     """Build the cases of an analysis with what follows from them, without those never TRUE."""
-    reached = [(case, _reach(query, case.atoms)) for case in cases]
+    reached = [(case, _find_reach(query, case.atoms)) for case in cases]
     return tuple(
         Branch(query, case.atoms, case, compute_closure(case.query), reach)
         for case, reach in reached
@@ -110,7 +109,7 @@ def build_branches(query: Query, cases: Sequence[Case]) -> tuple[Branch, ...]:
     )
 
 
-def _reach(query: Query, atoms: Alternative) -> Mapping[Column, ValueSet] | None:
+def _find_reach(query: Query, atoms: Alternative) -> Mapping[Column, ValueSet] | None:
     """Return the values that each column can have under all conditions; None if there are none."""
     every = {column for atom in atoms for column in collect_columns(atom)}
     domains = {column: find_attribute(query, column).domain for column in every}
@@ -126,18 +125,19 @@ def build_cells(
 ) -> Cells:
     """Return the cells of a column, by what follows for it in each gap of its line."""
     number = case.columns.index(column)
-    possible = _spelt(reach.get(column, case.sets[number]), column.type)
+    possible = _add_type_limits(reach.get(column, case.sets[number]), column.type)
     # For each constant of the line where it begins and ends among the column's ordinals; gap g
     # lies between cut g - 1 and cut g.
-    cuts = [_cut(case, number, constant) for constant in case.query.constants(_line(case, number))]
-    coarsest = _coarsest(case, known, number)
+    constants = case.query.constants(_get_line(case, number))
+    cuts = [_find_cut(case, number, constant) for constant in constants]
+    coarsest = _find_coarsest_type(case, known, number)
     pieces: list[Piece] = []
     for gap in range(len(cuts) + 1):
         low = cuts[gap - 1][1] if gap else None
         high = cuts[gap][0] if gap < len(cuts) else None
         span = Interval(low, high).clip(column.type)
         if not span.is_empty and known.roams[number, gap]:
-            pieces += _gap(case, known, reach, number, gap, span)
+            pieces += _split_gap(case, known, reach, number, gap, span)
         # Finitely many values; if it equals a coarser type, only values that the coarser type has.
         elif not span.is_empty and known.pinned[number, gap]:
             pieces.append(Piece(span, "values" if coarsest is None else "grid", coarsest))
@@ -148,19 +148,19 @@ def build_cells(
     return Cells(column.type, possible, tuple(pieces))
 
 
-def _spelt(values: ValueSet, type_: Type) -> ValueSet:
+def _add_type_limits(values: ValueSet, type_: Type) -> ValueSet:
     """Return the set with ends at the limits of its type where they bound it."""
     return ValueSet.of(*list_intervals(values, type_)) if values.intervals else values
 
 
-def _line(case: Case, number: int) -> int:
+def _get_line(case: Case, number: int) -> int:
     return case.query.variables[number].line
 
 
-def _cut(case: Case, number: int, constant: int) -> tuple[Ordinal, Ordinal]:
+def _find_cut(case: Case, number: int, constant: int) -> tuple[Ordinal, Ordinal]:
     """Return where a constant of a line cuts the ordinals of a column on it."""
     type_ = case.columns[number].type
-    axis = case.axes[_line(case, number)]
+    axis = case.axes[_get_line(case, number)]
     if isinstance(axis, NumberAxis):
         return type_.place(axis.constants[constant])
     if isinstance(axis, TimeAxis):
@@ -170,18 +170,18 @@ def _cut(case: Case, number: int, constant: int) -> tuple[Ordinal, Ordinal]:
     return constant, constant + 1
 
 
-def _coarsest(case: Case, known: Closure, number: int) -> Type | None:
+def _find_coarsest_type(case: Case, known: Closure, number: int) -> Type | None:
     """Return the coarsest type that a column is equal to, if it is coarser than its own."""
-    own = digits(case.columns[number].type)
+    own = count_digits(case.columns[number].type)
     coarsest: Type | None = None
     for other in known.equal[number].nonzero()[0].tolist():
-        fineness = digits(case.columns[other].type)
+        fineness = count_digits(case.columns[other].type)
         if fineness is not None and (own is None or fineness < own):
             own, coarsest = fineness, case.columns[other].type
     return coarsest
 
 
-def _gap(
+def _split_gap(
     case: Case,
     known: Closure,
     reach: Mapping[Column, ValueSet],
@@ -194,24 +194,22 @@ def _gap(
     layers = [[Piece(span, "gap")]]
     for other in known.pinned[:, gap].nonzero()[0].tolist():
         is_comparable = known.at_most[number, other] or known.at_most[other, number]
-        if is_comparable and _line(case, other) == _line(case, number):
+        if is_comparable and _get_line(case, other) == _get_line(case, number):
             column = case.columns[other]
-            values = _spelt(reach.get(column, case.sets[other]), column.type)
+            values = _add_type_limits(reach.get(column, case.sets[other]), column.type)
             layers.append(
-                _find_cutting_columns(case.columns[number].type, column.type, values, span)
+                _list_cutting_pieces(case.columns[number].type, column.type, values, span)
             )
     return overlay(layers)
 
 
-def _find_cutting_columns(
-    type_: Type, other: Type, values: ValueSet, span: Interval
-) -> list[Piece]:
+def _list_cutting_pieces(type_: Type, other: Type, values: ValueSet, span: Interval) -> list[Piece]:
     """Return the values of another column as pieces among those of this one."""
     # Few values cut one by one; many are a grid, which is never listed.
-    listed = values.finite_ordinals(FEW)
+    listed = values.finite_ordinals(MAX_LISTED_VALUES)
     if listed is not None:
         points = (Interval(*place(type_, other, ordinal)) for ordinal in listed)
-        return _around([p for p in points if p.low is not None and p.low in span], span)
+        return _split_at_points([p for p in points if p.low is not None and p.low in span], span)
     low, high = values.intervals[0].low, values.intervals[-1].high
     first = None if low is None else place(type_, other, low)[0]
     past = None if not isinstance(high, int) else place(type_, other, high - 1)[1]
@@ -219,7 +217,7 @@ def _find_cutting_columns(
     return [] if covered.is_empty else [Piece(covered, "grid", other, between=True)]
 
 
-def _around(points: list[Interval], span: Interval) -> list[Piece]:
+def _split_at_points(points: list[Interval], span: Interval) -> list[Piece]:
     """Return ascending points and what lies between them; one that the type lacks only cuts."""
     pieces: list[Piece] = []
     low = span.low

@@ -63,7 +63,7 @@ class Cells:
 
     def cell(self, ordinal: Ordinal) -> Cell | None:
         """Return the cell of a value; None where no row with it can take part."""
-        piece = _piece_at(self.pieces, ordinal)
+        piece = _find_piece(self.pieces, ordinal)
         if piece is None or ordinal not in piece.span or ordinal not in self.possible:
             return None
         if piece.kind == "values":
@@ -71,7 +71,7 @@ class Cells:
         if piece.grid is None:
             return "gap", (piece if piece.mark is None else piece.mark, None)
         # Equal cuts say that the coarser type has no such value: it lies between two of the grid.
-        low, above = piece.grid.place(_moment(self.type, ordinal))
+        low, above = piece.grid.place(_to_moment(self.type, ordinal))
         if low != above:
             return "value", ordinal
         return ("gap", (piece, low)) if piece.between else None
@@ -84,8 +84,7 @@ class Cells:
         piece, low = at
         if piece.grid is None:
             return ValueSet.of(piece.span)
-        # `low` is the first grid value above the gap, so the gap runs from the end of the one
-        # before.
+        # `low` is the first grid value above the gap, and the gap begins behind the one before it.
         before = place(self.type, piece.grid, low - 1)[1]
         after = place(self.type, piece.grid, low)[0]
         return ValueSet.of(piece.span.intersection(Interval(before, after)))
@@ -93,16 +92,17 @@ class Cells:
     @property
     def values(self) -> int:
         """How many cells are single values."""
-        return sum(self._counts(*each)[0] for each in self._inside())
+        return sum(self._count_cells(*each)[0] for each in self._clip())
 
     @property
     def gaps(self) -> int:
         """How many cells are gaps."""
-        pieces = list(self._inside())
+        pieces = list(self._clip())
         marks = {piece.mark for piece, _ in pieces if piece.mark is not None}
-        return len(marks) + sum(self._counts(*each)[1] for each in pieces if each[0].mark is None)
+        unmarked = (each for each in pieces if each[0].mark is None)
+        return len(marks) + sum(self._count_cells(*each)[1] for each in unmarked)
 
-    def longest(self) -> int | None:
+    def find_longest(self) -> int | None:
         """Return the bytes of the longest text; None where texts are not finitely many."""
         texts = self.possible.finite_ordinals(MAX_LISTED_TEXTS)
         return None if texts is None else max((len(str(t).encode()) for t in texts), default=0)
@@ -111,11 +111,11 @@ class Cells:
         """Return the pieces without what is not possible, with marks that tell them apart."""
         return [
             replace(piece, span=interval, mark=(layer, piece.span))
-            for piece, inside in self._inside()
+            for piece, inside in self._clip()
             for interval in inside
         ]
 
-    def _inside(self) -> Iterator[tuple[Piece, list[Interval]]]:
+    def _clip(self) -> Iterator[tuple[Piece, list[Interval]]]:
         """Yield every piece with what is possible in it; both ascend, and are walked together."""
         intervals = self.possible.intervals
         first = 0
@@ -129,7 +129,7 @@ class Cells:
             if first < last:
                 yield piece, [piece.span.intersection(i) for i in intervals[first:last]]
 
-    def _counts(self, piece: Piece, inside: list[Interval]) -> tuple[int, int]:
+    def _count_cells(self, piece: Piece, inside: list[Interval]) -> tuple[int, int]:
         inside = [_close_interval(interval, self.type) for interval in inside]
         if piece.kind == "values":
             return count_values(inside), 0
@@ -139,8 +139,8 @@ class Cells:
         assert isinstance(low, int)
         assert isinstance(high, int)
         # Number of grid values in the range; between and around n of them lie n + 1 gaps.
-        first = int(piece.grid.place(_moment(self.type, low))[0])
-        past = int(piece.grid.place(_moment(self.type, high - 1))[1])
+        first = int(piece.grid.place(_to_moment(self.type, low))[0])
+        past = int(piece.grid.place(_to_moment(self.type, high - 1))[1])
         return past - first, past - first + 1 if piece.between else 0
 
 
@@ -153,9 +153,9 @@ def _close_interval(interval: Interval, type_: Type) -> Interval:
     )
 
 
-def _is_before(one: Interval, other: Interval) -> bool:
+def _is_before(first: Interval, second: Interval) -> bool:
     """Tell whether an interval ends before another begins."""
-    high, low = one.high, other.low
+    high, low = first.high, second.low
     return high is not None and low is not None and not precedes(low, high)
 
 
@@ -194,20 +194,21 @@ def overlay(layers: Sequence[Sequence[Piece]]) -> list[Piece]:
     overlaid: list[Piece] = []
     for low, high in pairwise([None, *sorted(ends), None]):
         span = Interval(low, high)
-        nearest = (_piece_at(layer, low) for layer in layers)
+        nearest = (_find_piece(layer, low) for layer in layers)
         over = [piece for piece in nearest if piece is not None and piece.span.covers(span)]
         if over:
-            overlaid.append(_finest(span, over))
+            overlaid.append(_choose_finest(span, over))
     return overlaid
 
 
-def _piece_at(pieces: Sequence[Piece], low: Ordinal | None) -> Piece | None:
+def _find_piece(pieces: Sequence[Piece], low: Ordinal | None) -> Piece | None:
     """Return the last piece that begins at an ordinal or before it."""
-    number = bisect_right(pieces, _key(low), key=lambda piece: _key(piece.span.low)) - 1
-    return pieces[number] if number >= 0 else None
+    start = _make_sort_key(low)
+    following = bisect_right(pieces, start, key=lambda piece: _make_sort_key(piece.span.low))
+    return pieces[following - 1] if following else None
 
 
-def _finest(span: Interval, over: list[Piece]) -> Piece:
+def _choose_finest(span: Interval, over: list[Piece]) -> Piece:
     # Single values are finest, then the finest grid, then gaps.
     if any(piece.kind == "values" for piece in over):
         return Piece(span, "values")
@@ -217,10 +218,10 @@ def _finest(span: Interval, over: list[Piece]) -> Piece:
         marks = tuple(piece.mark for piece in over)
         return Piece(span, "gap", mark=None if None in marks else marks)
     between = any(piece.kind == "gap" or piece.between for piece in over)
-    return Piece(span, "grid", max(grids, key=lambda grid: digits(grid) or 0), between)
+    return Piece(span, "grid", max(grids, key=lambda grid: count_digits(grid) or 0), between)
 
 
-def digits(type_: Type) -> int | None:
+def count_digits(type_: Type) -> int | None:
     """Return how fine the grid of a type is, within its family; None where it is dense."""
     if isinstance(type_, Double | String):
         return None
@@ -231,10 +232,10 @@ def digits(type_: Type) -> int | None:
 
 def place(type_: Type, other: Type, ordinal: Ordinal) -> tuple[Any, Any]:
     """Return where a value of another type lies among the ordinals of this one (`Type.place`)."""
-    return type_.place(_moment(other, ordinal))
+    return type_.place(_to_moment(other, ordinal))
 
 
-def _moment(type_: Type, ordinal: Ordinal) -> Any:
+def _to_moment(type_: Type, ordinal: Ordinal) -> Any:
     """Return the value of an ordinal, a moment by the clock of its zone: there its date begins."""
     value = type_.value(ordinal)
     if isinstance(value, datetime) and isinstance(type_, Timestamp) and type_.zone != "UTC":
@@ -242,5 +243,5 @@ def _moment(type_: Type, ordinal: Ordinal) -> Any:
     return value
 
 
-def _key(ordinal: Ordinal | None) -> tuple[bool, Any]:
+def _make_sort_key(ordinal: Ordinal | None) -> tuple[bool, Any]:
     return ordinal is not None, ordinal

@@ -11,16 +11,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from math import comb
 from typing import Any
 
 import numpy as np
 
-from headgate.predicate import Column, Row, Within
+from headgate.predicate import Column, Within
 from headgate.schema import Timestamp
-from headgate.stateful.analysis.cases.case import build_case
+from headgate.stateful.analysis.case import build_case
 from headgate.stateful.analysis.synopses.branches import Branch
 from headgate.stateful.analysis.synopses.cells import NULL_CELL, Cell
 from headgate.stateful.analysis.synopses.plan import Store
@@ -43,7 +43,8 @@ class References:
     @property
     def max_rows(self) -> int:
         """How many rows with the same extremum may be needed: none is better than another."""
-        mixed = sum(len(set(ways)) > 1 for ways in zip(*self.strict.values(), strict=True))
+        by_partner = zip(*self.strict.values(), strict=True)
+        mixed = sum(len(set(strictness)) > 1 for strictness in by_partner)
         return comb(mixed, mixed // 2) if self.strict else 0
 
 
@@ -71,18 +72,19 @@ def find_extreme_columns(store: Store, cells: Mapping[Column, Cell] | None = Non
     Without cells, they hold all that is in those of any bucket.
     """
     (branch,) = store.branches
-    bucket = _bucket(branch, cells or {})
+    bucket = _restrict_branch(branch, cells or {})
     if bucket is None:
         return None
-    highs, lows = _references(bucket, store, highs=True), _references(bucket, store, highs=False)
+    highs = _find_references(bucket, store, highs=True)
+    lows = _find_references(bucket, store, highs=False)
     # MIN or MAX adds its own argument to MinRef or MaxRef (Theorem 8.6, C3).
     extremum = store.part.extremum
     if extremum is not None and _is_open(store, extremum.argument, cells or {}):
         assert extremum.argument is not None
         if extremum.function == "MAX":
-            highs = _with(highs, extremum.argument)
+            highs = _add_column(highs, extremum.argument)
         else:
-            lows = _with(lows, extremum.argument)
+            lows = _add_column(lows, extremum.argument)
     return Ends(highs, lows)
 
 
@@ -95,13 +97,13 @@ def _is_open(store: Store, argument: Column | None, cells: Mapping[Column, Cell]
     return argument == store.extremum_column or store.cells(argument).gaps > 0
 
 
-def _with(references: References, column: Column) -> References:
+def _add_column(references: References, column: Column) -> References:
     """Add a column that must be greatest, or least, for its own sake."""
     partners = len(next(iter(references.strict.values()), ()))
     return References({column: (False,) * partners, **references.strict})
 
 
-def _bucket(branch: Branch, cells: Mapping[Column, Cell]) -> Branch | None:
+def _restrict_branch(branch: Branch, cells: Mapping[Column, Cell]) -> Branch | None:
     """Return the branch, restricted to a bucket: P and P_b."""
     inside = tuple(
         Within(column, branch.cells(column).span(cell))
@@ -116,15 +118,14 @@ def _bucket(branch: Branch, cells: Mapping[Column, Cell]) -> Branch | None:
     return replace(branch, case=case, known=known)
 
 
-def _references(branch: Branch, store: Store, *, highs: bool) -> References:
+def _find_references(branch: Branch, store: Store, *, highs: bool) -> References:
     """Return the kept attributes of the stream at one end of live joins."""
     # live[x, y]: x <= y is nonredundant in some gap. Transposed, rows are the greater sides.
     live: Booleans = np.any(find_live_joins(branch.case.query, branch.known), axis=2)
     below = branch.known.below
     joined, strict = (live.T, below.T) if highs else (live, below)
     numbers = {c: branch.case.columns.index(c) for c in store.columns if c in branch.case.columns}
-    # Variables of other streams that any kept column joins with; strictness is listed in this
-    # order.
+    # Variables of other streams that a kept column joins with; strictness is in their order.
     partners = np.flatnonzero(np.any(joined[list(numbers.values())], axis=0)).tolist()
     return References(
         {
@@ -133,45 +134,6 @@ def _references(branch: Branch, store: Store, *, highs: bool) -> References:
             if joined[number].any()
         }
     )
-
-
-@dataclass(slots=True)
-class Frontier:
-    """The rows of a bucket that have the extremum, one for each way in which none is better."""
-
-    references: References
-    highs: bool
-    zone: Timestamp
-    extremum: Any = None
-    rows: list[tuple[Strictness, Row]] = field(default_factory=list)
-
-    def offer(self, row: Row) -> None:
-        if not self.references.columns:
-            self.rows = self.rows or [((), row)]
-            return
-        # Section 7.2: MaxRef keeps the row whose least value is greatest, MinRef the mirror image.
-        places = {c: position(row.get(c.key), self.zone) for c in self.references.columns}
-        least = min(places.values()) if self.highs else max(places.values())
-        if self.rows and least != self.extremum:
-            better = least > self.extremum if self.highs else least < self.extremum
-            # A NULL is no extremum: any value replaces it, and it replaces none.
-            if self.extremum[0] != NULL and (least[0] == NULL or not better):
-                return
-            self.rows.clear()
-        self.extremum = least
-        # Only columns at the extremum decide; a join is strict if it is for one of them.
-        attaining = [self.references.strict[c] for c, place in places.items() if place == least]
-        strict = tuple(any(ways) for ways in zip(*attaining, strict=True))
-        if any(_is_within(known, strict) for known, _ in self.rows):
-            return
-        # A row that is strict with fewer partners joins with more: drop those that it makes
-        # superfluous.
-        self.rows = [(k, r) for k, r in self.rows if not _is_within(strict, k)]
-        self.rows.append((strict, row))
-
-
-def _is_within(one: Strictness, other: Strictness) -> bool:
-    return all(not a or b for a, b in zip(one, other, strict=True))
 
 
 NULL = -1

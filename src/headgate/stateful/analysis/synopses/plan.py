@@ -19,7 +19,7 @@ from headgate.predicate.answer import Answer
 from headgate.queries import Aggregate, Query
 from headgate.schema import NOTHING, Timestamp
 from headgate.stateful.analysis.boundedness import analyse
-from headgate.stateful.analysis.cases.case import (
+from headgate.stateful.analysis.case import (
     Case,
     find_source,
     list_aggregates,
@@ -94,12 +94,12 @@ class Store:
         """In how many ways a row can be in some branches and not in others, its cells aside."""
         # By branch: the conditions that cells do not decide. Each set holds for a row or
         # not. A row for which none holds is not kept, unless some branch has no such conditions.
-        left = {frozenset(self._besides_cells(branch)) for branch in self.branches}
+        left = {frozenset(self._list_undecided_atoms(branch)) for branch in self.branches}
         some = len(left - {frozenset()})
         return int(2**some) if frozenset() in left else int(2**some) - 1
 
-    def _besides_cells(self, branch: Branch) -> Iterator[Atom]:
-        for atom in branch.own(self.source):
+    def _list_undecided_atoms(self, branch: Branch) -> Iterator[Atom]:
+        for atom in branch.list_own_atoms(self.source):
             if not (isinstance(atom, Within | IsNull) and atom.column in self.columns):
                 yield atom
 
@@ -219,12 +219,12 @@ def _build_branch_store(
         return Store(part, source, (branch,), columns)
     # With a live join the extremum depends on what joins: the argument is cut into cells too.
     # Without one each bucket just keeps its extremum (Theorem 8.6, C3).
-    if _is_live(branch, source):
+    if _has_live_join(branch, source):
         return Store(part, source, (branch,), (*columns, argument))
     return Store(part, source, (branch,), columns, extremum_column=argument)
 
 
-def _is_live(branch: Branch, source: int) -> bool:
+def _has_live_join(branch: Branch, source: int) -> bool:
     """Tell whether an occurrence has a join that can be nonredundant between infinite sides."""
     live = find_live_joins(branch.case.query, branch.known)
     own = [v for v, known in enumerate(branch.case.query.variables) if known.source == source]
@@ -250,15 +250,15 @@ def build_runnable_plan(query: Query) -> SynopsisPlan:
     plan = build_plan(query, analysis.cases)
     if not plan.needs_reduction:
         return plan
-    less = _remove_redundant(query, analysis.cases)
-    return build_plan(less, analyse(less).cases)
+    reduced = _remove_redundant(query, analysis.cases)
+    return build_plan(reduced, analyse(reduced).cases)
 
 
 def _remove_redundant(query: Query, cases: Sequence[Case]) -> Query:
-    less = remove_redundant(query, cases[0]) if len(cases) == 1 else None
-    if less is None:
+    reduced = remove_redundant(query, cases[0]) if len(cases) == 1 else None
+    if reduced is None:
         raise UsageError(
             f"`{query.id}` joins a stream with itself, which is bounded because an occurrence is "
             "redundant, but not the same one in all alternatives of the condition; that is not run"
         )
-    return less
+    return reduced

@@ -8,20 +8,20 @@ from dataclasses import dataclass
 from headgate.predicate import Column
 from headgate.queries import find_attribute
 from headgate.schema import Boolean, Date, DecimalType, Double, Integer, String, Type
-from headgate.stateful.analysis.cases.case import find_source
+from headgate.stateful.analysis.case import find_source
 from headgate.stateful.analysis.synopses.cells import Cells
 from headgate.stateful.analysis.synopses.plan import SynopsisPlan
 
 ASSUMED_TEXT_BYTES = 32
 COUNT_BYTES = 8
-EXACT_UP_TO = 10**9
+MAX_EXACT_COUNT = 10**9
 
 
-def width(type_: Type, longest: int = ASSUMED_TEXT_BYTES) -> int:
+def get_value_bytes(type_: Type, longest: int = ASSUMED_TEXT_BYTES) -> int:
     """Return the bytes of a value; of a text, those of the longest.
 
     >>> from headgate.schema import BIGINT, BOOLEAN, STRING
-    >>> width(BOOLEAN), width(BIGINT), width(STRING, 4)
+    >>> get_value_bytes(BOOLEAN), get_value_bytes(BIGINT), get_value_bytes(STRING, 4)
     (1, 8, 4)
     """
     if isinstance(type_, String):
@@ -35,7 +35,7 @@ def width(type_: Type, longest: int = ASSUMED_TEXT_BYTES) -> int:
     return type_.bits // 8 if isinstance(type_, Integer) else 8
 
 
-def width_of_sum(type_: Type) -> int:
+def get_sum_bytes(type_: Type) -> int:
     """Return the bytes of an exact sum of up to 2^63 values.
 
     A sum of doubles has all the bits from 2^-1074 up, so that their order does not matter.
@@ -45,15 +45,15 @@ def width_of_sum(type_: Type) -> int:
     return 24 if isinstance(type_, DecimalType) and type_.precision > 18 else 16
 
 
-def readable(count: int, noun: str) -> str:
+def round_count(count: int, noun: str) -> str:
     """Return a number with its noun; a huge one rounded.
 
-    >>> readable(9, "value"), readable(1, "byte"), readable(13**3, "bucket")
+    >>> round_count(9, "value"), round_count(1, "byte"), round_count(13**3, "bucket")
     ('9 values', '1 byte', '2,197 buckets')
-    >>> readable(317_000_000_000_000, "value"), readable(999 * 10**400, "value")
+    >>> round_count(317_000_000_000_000, "value"), round_count(999 * 10**400, "value")
     ('about 3.2 × 10^14 values', 'about 1.0 × 10^403 values')
     """
-    if count <= EXACT_UP_TO:
+    if count <= MAX_EXACT_COUNT:
         return f"{count:,} {noun}" + ("" if count == 1 else "s")
     digits = str(count)
     exponent, leading = len(digits) - 1, round(int(digits[:3]) / 100, 1)
@@ -70,14 +70,15 @@ class TextLengths:
     observed: Mapping[str, int]
 
     def bytes(self, columns: Iterable[Column]) -> int:
-        return sum(width(c.type, self._known(c) or ASSUMED_TEXT_BYTES) for c in columns)
+        lengths = ((c, self._find_length(c) or ASSUMED_TEXT_BYTES) for c in columns)
+        return sum(get_value_bytes(column.type, length) for column, length in lengths)
 
     def list_assumed(self, number: int, columns: Iterable[Column]) -> tuple[str, ...]:
         texts = (c for c in dict.fromkeys(columns) if isinstance(c.type, String))
         stream = self.plan.query.sources[number].stream.name
-        return tuple(f"{stream}.{c.name}" for c in texts if self._known(c) is None)
+        return tuple(f"{stream}.{c.name}" for c in texts if self._find_length(c) is None)
 
-    def _known(self, column: Column) -> int | None:
+    def _find_length(self, column: Column) -> int | None:
         if not isinstance(column.type, String):
             return None
         stream = self.plan.query.sources[find_source(self.plan.query, column)].stream.name
@@ -85,7 +86,7 @@ class TextLengths:
         of = [b for b in self.plan.branches if b.accepts_values(column)]
         attribute = find_attribute(self.plan.query, column)
         cells = [b.cells(column) for b in of] or [Cells(column.type, attribute.domain, ())]
-        longest = [each.longest() for each in cells]
+        longest = [each.find_longest() for each in cells]
         known = [length for length in longest if length is not None]
         if len(known) == len(longest):
             return max(known)

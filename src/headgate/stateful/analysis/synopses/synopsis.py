@@ -4,6 +4,11 @@
 are compared between streams, put out, grouped by or aggregated, and only cells that the whole
 condition leaves. In Example 7.1 the paper counts 13³ buckets for S(A, B, C); as B is less than 20
 and nothing asks for C, 10 are left here: B below 11, and each of its values from 11 to 19.
+
+The memory limit adds these up, and what is kept of the answer. A value, a count or a sum is one
+value. All numbers are exact whole numbers, however huge. Widths are fixed by type; a text is as
+long as the longest of its finitely many values, else as long as it was observed to be, else as long
+as is assumed, which the result then says.
 """
 
 from __future__ import annotations
@@ -16,20 +21,22 @@ from typing import Any
 
 from headgate.predicate import Column
 from headgate.queries import Query
-from headgate.stateful.analysis.cases.case import (
+from headgate.stateful.analysis.case import (
     Case,
     find_source,
     list_aggregates,
     list_output_columns,
 )
+from headgate.stateful.analysis.synopses.answer_parts import list_answer_parts
 from headgate.stateful.analysis.synopses.branches import Branch
 from headgate.stateful.analysis.synopses.extremes import References, find_extreme_columns
 from headgate.stateful.analysis.synopses.plan import Store, SynopsisPlan, build_plan, merge_cells
 from headgate.stateful.analysis.synopses.sizes import (
+    ASSUMED_TEXT_BYTES,
     COUNT_BYTES,
     TextLengths,
-    readable,
-    width_of_sum,
+    get_sum_bytes,
+    round_count,
 )
 
 
@@ -50,8 +57,8 @@ def describe_store(store: Store, *, is_known: bool) -> str:
     if store.extremum_column is not None:
         end = "greatest" if ends.highs.columns else "least"
         return f"the {end} {store.extremum_column.name}"
-    said = " and ".join(side for side in sides if side)
-    return said or ("whether there is a row" if is_known else "the first row")
+    words = " and ".join(side for side in sides if side)
+    return words or ("whether there is a row" if is_known else "the first row")
 
 
 def _describe_counts(store: Store, *, is_known: bool) -> str:
@@ -106,7 +113,7 @@ class KeptAttribute:
         ('b: 10 values and 1 gap', 'a: 1 value and NULL')
         """
         counts = ((self.values, "value"), (self.gaps, "gap"))
-        parts = [readable(count, noun) for count, noun in counts if count]
+        parts = [round_count(count, noun) for count, noun in counts if count]
         return f"{self.name}: {' and '.join(parts + ['NULL'] * self.null) or 'nothing'}"
 
     def as_json(self) -> dict[str, Any]:
@@ -125,7 +132,8 @@ class BucketSet:
 
     def __str__(self) -> str:
         cells = ", ".join(map(str, self.attributes))
-        return f"{readable(self.buckets, 'bucket')}{f' ({cells})' if cells else ''}: {self.keeps}"
+        buckets = round_count(self.buckets, "bucket")
+        return f"{buckets}{f' ({cells})' if cells else ''}: {self.keeps}"
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -160,10 +168,10 @@ class Synopsis:
     def __str__(self) -> str:
         if self.rows is not None:
             of_these = f" ({', '.join(self.attributes)})" if self.attributes else ""
-            return f"{self.alias} keeps its last {readable(self.rows, 'row')}{of_these}"
+            return f"{self.alias} keeps its last {round_count(self.rows, 'row')}{of_these}"
         texts = Counter(str(store) for store in self.stores if store.buckets)
-        said = (text if times == 1 else f"{times} times {text}" for text, times in texts.items())
-        return f"{self.alias} keeps {'; '.join(said) or 'nothing'}"
+        parts = (text if times == 1 else f"{times} times {text}" for text, times in texts.items())
+        return f"{self.alias} keeps {'; '.join(parts) or 'nothing'}"
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -203,16 +211,16 @@ def _describe_source(plan: SynopsisPlan, lengths: TextLengths, number: int) -> S
     ordered = (a.argument for a in list_aggregates(plan.query) if a.function in ("MIN", "MAX"))
     extremes = [c for c in ordered if c is not None and find_source(plan.query, c) == number]
     buckets = tuple(_describe_buckets(store, lengths) for store in stores)
-    kept = dict.fromkeys(c for store in stores for c in (*store.kept, *store.summed))
+    columns = dict.fromkeys(c for store in stores for c in (*store.kept, *store.summed))
     values, size, outputs = sum(b.values for b in buckets), sum(b.bytes for b in buckets), 1
     # A window keeps rows, not buckets: with a mask if there are several cases, and a flag for rows
     # that the filters reject, which still push others out.
     if source.rows is not None and plan.branches:
-        kept = dict.fromkeys(plan.list_window_columns(number))
+        columns = dict.fromkeys(plan.list_window_columns(number))
         masked = len(plan.branches) > 1
         flagged = plan.is_flagged(number)
-        values = source.rows * (len(kept) + masked + flagged)
-        size = source.rows * (lengths.bytes(kept) + COUNT_BYTES * masked + flagged)
+        values = source.rows * (len(columns) + masked + flagged)
+        size = source.rows * (lengths.bytes(columns) + COUNT_BYTES * masked + flagged)
         outputs = source.rows if put_out else 1
     elif put_out:
         # Distinct outputs are at most the choices of cells of the columns put out.
@@ -221,13 +229,13 @@ def _describe_source(plan: SynopsisPlan, lengths: TextLengths, number: int) -> S
         source.stream.name,
         source.alias,
         source.rows,
-        tuple(column.name for column in kept),
+        tuple(column.name for column in columns),
         buckets,
         values,
         size,
         outputs,
         lengths.bytes((*put_out, *extremes)),
-        lengths.list_assumed(number, (*kept, *put_out)),
+        lengths.list_assumed(number, (*columns, *put_out)),
     )
 
 
@@ -239,18 +247,110 @@ def _describe_attribute(branches: Sequence[Branch], column: Column) -> KeptAttri
 
 def _describe_buckets(store: Store, lengths: TextLengths) -> BucketSet:
     attributes = tuple(_describe_attribute(store.branches, column) for column in store.columns)
-    kept = lengths.bytes(store.kept)
+    row_bytes = lengths.bytes(store.kept)
     if store.part.distinct:
         ends = find_extreme_columns(store)
-        most = 1 if ends is None else ends.max_rows
-        values, size = max(len(store.kept), 1) * most, max(kept, 1) * most
+        rows = 1 if ends is None else ends.max_rows
+        values, size = max(len(store.kept), 1) * rows, max(row_bytes, 1) * rows
     else:
         masked = store.masks > 1
         values = len(store.kept) + 1 + masked + len(store.summed) + len(store.counted)
-        size = kept + COUNT_BYTES * (1 + masked + len(store.counted))
-        size += sum(width_of_sum(column.type) for column in store.summed)
+        size = row_bytes + COUNT_BYTES * (1 + masked + len(store.counted))
+        size += sum(get_sum_bytes(column.type) for column in store.summed)
     # Without gaps the cells are the values, so no row needs to be kept.
     is_known = all(not attribute.gaps for attribute in attributes)
     keeps = describe_store(store, is_known=is_known)
     buckets = store.buckets
     return BucketSet(attributes, buckets, keeps, buckets * values, buckets * size)
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """The most that is ever stored: by the synopses, and by the answer itself.
+
+    The answer is kept by DISTINCT, so as to give a row once, and by aggregates. `assumed` names the
+    attributes whose texts are assumed to be short.
+    """
+
+    values: int
+    bytes: int
+    answer_values: int = 0
+    answer_bytes: int = 0
+    assumed: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """Return the limit in words.
+
+        >>> str(Memory(9, 72, assumed=("s.name",)))
+        'at most 9 values in 72 bytes, if texts of s.name have up to 32 bytes'
+        """
+        values, size = (
+            round_count(self.values, "value"),
+            round_count(self.bytes, "byte"),
+        )
+        named = ", ".join(self.assumed)
+        texts = f", if texts of {named} have up to {ASSUMED_TEXT_BYTES} bytes" if named else ""
+        return f"at most {values} in {size}{texts}"
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "values": self.values,
+            "bytes": self.bytes,
+            "answer": {"values": self.answer_values, "bytes": self.answer_bytes},
+            "assumed": list(self.assumed),
+            "text": str(self),
+        }
+
+
+def compute_memory_limit(
+    query: Query,
+    cases: Sequence[Case],
+    observed: Mapping[str, int] | None = None,
+) -> Memory | None:
+    """Return the bound of a query with these cases; None where its synopses are not worked out."""
+    synopses = describe_synopses(query, cases, observed)
+    if not synopses:
+        return None
+    plan = build_plan(query, cases)
+    values, size = _measure_answer(plan, TextLengths(plan, observed or {}), synopses)
+    assumed = dict.fromkeys(name for synopsis in synopses for name in synopsis.assumed)
+    return Memory(
+        sum(synopsis.values for synopsis in synopses) + values,
+        sum(synopsis.bytes for synopsis in synopses) + size,
+        values,
+        size,
+        tuple(assumed),
+    )
+
+
+def _measure_answer(
+    plan: SynopsisPlan, lengths: TextLengths, synopses: Sequence[Synopsis]
+) -> tuple[int, int]:
+    """Return the values and bytes of the answer; 0 where it is given away or is the synopsis."""
+    query = plan.query
+    is_streamed = query.kind != "aggregate" and not query.distinct
+    if is_streamed or (len(synopses) == 1 and synopses[0].rows is None):
+        return 0, 0
+    # Every choice of outputs of the streams may be a row of the answer.
+    groups = prod(synopsis.outputs for synopsis in synopses)
+    if query.kind == "aggregate" and not query.group_by:
+        groups = 1
+    if not plan.branches:
+        groups = min(groups, 1)
+    values = size = 0
+    for part in list_answer_parts(plan):
+        # A part that lists values has a row for each group and choice of values.
+        rows = groups * prod(_count_choices(plan, column) for column in part.listed)
+        values += rows * part.values
+        size += rows * part.bytes(lengths)
+    return values, size
+
+
+def _count_choices(plan: SynopsisPlan, column: Column) -> int:
+    """Return how many values a column can have in what is kept."""
+    rows = plan.query.sources[find_source(plan.query, column)].rows
+    if rows is not None:
+        return rows
+    cells = merge_cells(plan.branches, column)
+    null = any(branch.accepts_null(column) for branch in plan.branches)
+    return cells.values + cells.gaps + null

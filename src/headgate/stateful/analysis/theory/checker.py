@@ -79,13 +79,13 @@ def find_violations(query: Conjunctive, closure: Closure | None = None) -> Itera
     # Step 1 of Figure 2: a filter that keeps duplicates is bounded without conditions.
     if len(query.streams) == 1 and not query.distinct:
         return
-    yield from _outputs(query, known)
+    yield from _find_output_violations(query, known)
     if len(query.streams) == 1:
         return
-    yield from _equalities(query, known)
+    yield from _find_equality_violations(query, known)
     live = find_live_joins(query, known)
     for source in remembering:
-        yield from _of_source(query, known, live, source)
+        yield from _find_source_violations(query, known, live, source)
 
 
 def find_extremum_violations(
@@ -134,8 +134,7 @@ def find_live_joins(query: Conjunctive, closure: Closure) -> Booleans:
 def _find_pinned_between(closure: Closure) -> Booleans:
     """Return `[x, y, g]`: something between x and y has finitely many values in gap g."""
     separated = np.zeros((*closure.at_most.shape, closure.roams.shape[1]), np.bool_)
-    # Only gaps where something roams matter; the loop is over the few variables that are pinned
-    # there.
+    # Only gaps where something roams matter. Few variables are pinned in them: a loop will do.
     separating = closure.pinned & closure.roams.any(axis=0)
     for middle in np.flatnonzero(separating.any(axis=1)):
         low, high = closure.at_most[:, middle], closure.at_most[middle, :]
@@ -143,7 +142,7 @@ def _find_pinned_between(closure: Closure) -> Booleans:
     return separated
 
 
-def _outputs(query: Conjunctive, closure: Closure) -> Iterator[Violation]:
+def _find_output_violations(query: Conjunctive, closure: Closure) -> Iterator[Violation]:
     """Yield C1: an output of a stream that must be kept takes infinitely many values."""
     for variable in query.outputs:
         source = query.variables[variable].source
@@ -152,7 +151,7 @@ def _outputs(query: Conjunctive, closure: Closure) -> Iterator[Violation]:
             yield Violation("C1", "output", source, variable=variable, gap=int(gaps[-1]))
 
 
-def _equalities(query: Conjunctive, closure: Closure) -> Iterator[Violation]:
+def _find_equality_violations(query: Conjunctive, closure: Closure) -> Iterator[Violation]:
     """Yield C2: an equality between streams of variables with infinitely many values."""
     endless = ~closure.bounded
     # The upper triangle has each pair once.
@@ -164,23 +163,23 @@ def _equalities(query: Conjunctive, closure: Closure) -> Iterator[Violation]:
             yield Violation("C2", "equality", remembering[0], (Join(left, right, gap),))
 
 
-def _of_source(
+def _find_source_violations(
     query: Conjunctive, closure: Closure, live: Booleans, source: int
 ) -> Iterator[Violation]:
     """Yield C3, for one stream."""
-    # mine[x]: x belongs to the stream. lefts are its joins for MinRef, rights those for MaxRef.
-    mine = np.array([variable.source == source for variable in query.variables], np.bool_)
-    lefts = _Joins.of(live & mine[:, None, None])
-    rights = _Joins.of(live & mine[None, :, None])
+    # own[x]: x belongs to the stream. lefts are its joins for MinRef, rights those for MaxRef.
+    own = np.array([variable.source == source for variable in query.variables], np.bool_)
+    lefts = _Joins.of(live & own[:, None, None])
+    rights = _Joins.of(live & own[None, :, None])
     # C3 of Theorem 5.6 allows no join at all; that of Theorem 5.10 one class on one side.
     if not query.distinct:
         for joins in (lefts, rights):
             if len(joins):
                 yield Violation("C3", "count", source, (joins.join(0, joins.last[0]),))
         return
-    yield from _pairs("minima", source, lefts, lefts, _two_minima(closure, lefts))
-    yield from _pairs("maxima", source, rights, rights, _two_maxima(closure, rights))
-    yield from _pairs("both", source, rights, lefts, _both_ends(closure, rights, lefts))
+    yield from _find_conflict("minima", source, lefts, lefts, _compare_minima(closure, lefts))
+    yield from _find_conflict("maxima", source, rights, rights, _compare_maxima(closure, rights))
+    yield from _find_conflict("both", source, rights, lefts, _compare_ends(closure, rights, lefts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +225,7 @@ class _Conflicts:
     higher: Booleans
 
 
-def _pairs(
+def _find_conflict(
     pattern: Pattern, source: int, ones: _Joins, twos: _Joins, conflicts: _Conflicts
 ) -> Iterator[Violation]:
     """Yield the first conflicting pair of joins, in gaps in which they conflict."""
@@ -235,18 +234,18 @@ def _pairs(
     lower = conflicts.lower & (ones.first[:, None] < twos.last[None, :])
     higher = conflicts.higher & (ones.last[:, None] > twos.first[None, :])
     # One example for each pattern is enough for a verdict.
-    for one, two in np.argwhere(common.any(axis=2) | lower | higher)[:1].tolist():
-        gaps = np.flatnonzero(common[one, two])
+    for i, j in np.argwhere(common.any(axis=2) | lower | higher)[:1].tolist():
+        gaps = np.flatnonzero(common[i, j])
         if len(gaps):
             first, second = gaps[-1], gaps[-1]
-        elif lower[one, two]:
-            first, second = ones.first[one], twos.last[two]
+        elif lower[i, j]:
+            first, second = ones.first[i], twos.last[j]
         else:
-            first, second = ones.last[one], twos.first[two]
-        yield Violation("C3", pattern, source, (ones.join(one, first), twos.join(two, second)))
+            first, second = ones.last[i], twos.first[j]
+        yield Violation("C3", pattern, source, (ones.join(i, first), twos.join(j, second)))
 
 
-def _two_minima(closure: Closure, joins: _Joins) -> _Conflicts:
+def _compare_minima(closure: Closure, joins: _Joins) -> _Conflicts:
     """Compare pairs of joins a <= c and b <= d with a, b of the source: Lemma A.7, case 1.
 
     Let a be below b. Then `a <= c` is redundant just where `b <= c` follows.
@@ -257,13 +256,13 @@ def _two_minima(closure: Closure, joins: _Joins) -> _Conflicts:
     return _Conflicts(conflict, conflict[:, :, None], np.zeros_like(conflict))
 
 
-def _two_maxima(closure: Closure, joins: _Joins) -> _Conflicts:
+def _compare_maxima(closure: Closure, joins: _Joins) -> _Conflicts:
     """Compare pairs c <= a and d <= b with a, b of the source: case 2, the mirror image."""
     conflict: Booleans = ~closure.at_most[joins.left[:, None], joins.right[None, :]]
     return _Conflicts(np.zeros_like(conflict), conflict[:, :, None], conflict)
 
 
-def _both_ends(closure: Closure, ones: _Joins, twos: _Joins) -> _Conflicts:
+def _compare_ends(closure: Closure, ones: _Joins, twos: _Joins) -> _Conflicts:
     """Compare pairs of joins c <= a and b <= d with a, b of the source: case 3.
 
     In one gap such joins always conflict: rows whose values all lie above those of the row before

@@ -57,25 +57,25 @@ class Closure:
 @lru_cache(maxsize=256)
 def compute_closure(query: Conjunctive) -> Closure:
     """Return the closure of all comparisons and bounds of a query; recent ones are cached."""
-    bounds, places = _edges(query)
+    bounds, places = _build_bounds(query)
     # Lines are independent, so the cubic step runs on the square block of each.
     for line in range(len(query.lines)):
-        mine = [v for v, variable in enumerate(query.variables) if variable.line == line]
-        mine += [row for (of, _), row in places.items() if of == line]
-        bounds[np.ix_(mine, mine)] = _shortest_paths(bounds[np.ix_(mine, mine)])
+        block = [v for v, variable in enumerate(query.variables) if variable.line == line]
+        block += [row for (of, _), row in places.items() if of == line]
+        bounds[np.ix_(block, block)] = _close_bounds(bounds[np.ix_(block, block)])
     count = len(query.variables)
     # Rows and columns of constants come after those of the variables.
     follows = bounds <= AT_MOST_ZERO
     satisfiable = bool((np.diagonal(bounds) >= AT_MOST_ZERO).all())
     at_most, below = follows[:count, :count], (bounds <= BELOW_ZERO)[:count, :count]
-    roams, pinned = _gaps(query, follows, places)
+    roams, pinned = _decide_gaps(query, follows, places)
     # What is equal to a pinned variable is pinned too, in the same gaps; it roams there no more.
     for equals in at_most & at_most.T:
         pinned[equals] = pinned[equals].any(axis=0)
     return Closure(satisfiable, at_most, below, roams & ~pinned, pinned)
 
 
-def _edges(query: Conjunctive) -> tuple[NDArray[np.int64], dict[tuple[int, int], int]]:
+def _build_bounds(query: Conjunctive) -> tuple[NDArray[np.int64], dict[tuple[int, int], int]]:
     """Return the bounds between variables and constants as written, and each constant's row."""
     count = len(query.variables)
     constants = [query.constants(line) for line in range(len(query.lines))]
@@ -88,9 +88,9 @@ def _edges(query: Conjunctive) -> tuple[NDArray[np.int64], dict[tuple[int, int],
     np.fill_diagonal(bounds, AT_MOST_ZERO)
     for line, values in enumerate(constants):
         rows = [places[line, value] for value in values]
-        at = _positions(values, count, whole=query.lines[line].whole)
+        at = _place_constants(values, count, whole=query.lines[line].whole)
         bounds[np.ix_(rows, rows)] = 2 * (at[:, None] - at[None, :]) + 1
-    for left, operator, right, whole in _written(query, places):
+    for left, operator, right, whole in _iter_edges(query, places):
         # On whole lines x < y is x - y <= -1, encoded as 2 * -1 + 1.
         strict = -1 if whole else BELOW_ZERO
         weight = strict if operator == "<" else AT_MOST_ZERO
@@ -100,7 +100,7 @@ def _edges(query: Conjunctive) -> tuple[NDArray[np.int64], dict[tuple[int, int],
     return bounds, places
 
 
-def _positions(values: list[int], count: int, *, whole: bool) -> NDArray[np.int64]:
+def _place_constants(values: list[int], count: int, *, whole: bool) -> NDArray[np.int64]:
     """Return where constants lie: as far apart as they are, up to what a chain can fill."""
     if not whole:
         return np.arange(len(values), dtype=np.int64)
@@ -110,7 +110,7 @@ def _positions(values: list[int], count: int, *, whole: bool) -> NDArray[np.int6
     return np.cumsum([0, *steps], dtype=np.int64)[: len(values)]
 
 
-def _written(
+def _iter_edges(
     query: Conjunctive, places: dict[tuple[int, int], int]
 ) -> Iterable[tuple[int, str, int, bool]]:
     for comparison in query.comparisons:
@@ -124,7 +124,7 @@ def _written(
         yield left, operator, right, query.lines[line].whole
 
 
-def _shortest_paths(bounds: NDArray[np.int64]) -> NDArray[np.int64]:
+def _close_bounds(bounds: NDArray[np.int64]) -> NDArray[np.int64]:
     """Run Floyd and Warshall in place on one line; a negative cycle shows on the diagonal.
 
     Around such a cycle bounds double with each step, so they are kept from running away.
@@ -138,13 +138,13 @@ def _shortest_paths(bounds: NDArray[np.int64]) -> NDArray[np.int64]:
     return bounds
 
 
-def _gaps(
+def _decide_gaps(
     query: Conjunctive, follows: Booleans, places: dict[tuple[int, int], int]
 ) -> tuple[Booleans, Booleans]:
     """Decide in which gaps each variable takes infinitely many values, and where finitely many."""
     constants = [query.constants(line) for line in range(len(query.lines))]
-    most = max((len(values) for values in constants), default=0) + 1
-    roams = np.zeros((len(query.variables), most), np.bool_)
+    gap_count = max((len(values) for values in constants), default=0) + 1
+    roams = np.zeros((len(query.variables), gap_count), np.bool_)
     pinned = np.zeros_like(roams)
     for number, variable in enumerate(query.variables):
         values = constants[variable.line]
@@ -159,7 +159,7 @@ def _gaps(
         endless[[0, -1]] = True
         # A constant outside of the type is no end: the gap next to it is outermost, and what lies
         # beyond it is unreachable.
-        below, above = _outside(variable, values)
+        below, above = _find_outside(variable, values)
         endless[:-1] |= above
         endless[1:] |= below
         inside[1:] &= ~above
@@ -171,7 +171,7 @@ def _gaps(
     return roams, pinned
 
 
-def _outside(variable: Variable, values: list[int]) -> tuple[Booleans, Booleans]:
+def _find_outside(variable: Variable, values: list[int]) -> tuple[Booleans, Booleans]:
     """Return which constants are below, and which above, all that a variable can be."""
     before, beyond = variable.before, variable.beyond
     below = [before is not None and value <= before for value in values]

@@ -2,6 +2,12 @@
 
 Beside `closure` this is the obvious version, and shares nothing with it: rows grow with every
 comparison that is put in, and are always closed under transitivity.
+
+Under DISTINCT, an occurrence of a stream may be superfluous ("Characterizing Memory Requirements
+…", Definition 8.2): if every comparison of it holds of another occurrence of the same stream too,
+then a row that stands for the other may stand for both. What is left has the same closure,
+restricted to its elements. An occurrence with conditions that the conjunctive query does not show
+is never covered.
 """
 
 from __future__ import annotations
@@ -33,8 +39,7 @@ class Elements:
     def of(query: Conjunctive) -> Elements:
         constants: list[tuple[int, int | None]] = []
         of_line: list[Chain] = []
-        # of_line: the numbers of a line's constants, ascending. of_source: a stream's variables as
-        # a mask.
+        # of_line: the numbers of a line's constants, ascending. of_source: masks of variables.
         for line in range(len(query.lines)):
             first = len(query.variables) + len(constants)
             values: list[int | None] = [*query.constants(line)] or [None]
@@ -79,8 +84,7 @@ class Order:
         # Whatever is at most `low` is now at most whatever is at least `high`.
         over, under = self.at_most[high], self.at_least[low]
         for element in bits(under):
-            # The step is strict if the new comparison is, or one before it; else only one after it
-            # can be.
+            # Strict if the new comparison is, or one before it; else only where one after it is.
             certain = strict or self.below[element] >> low & 1
             self.below[element] |= over if certain else self.below[high]
             self.at_most[element] |= over
@@ -102,12 +106,12 @@ def compute_order(query: Conjunctive) -> Order:
         for low, high in pairwise(chain):
             order.put(low, high, strict=True)
     for comparison in query.comparisons:
-        _write(order, comparison.left, comparison.operator, comparison.right)
+        _add_comparison(order, comparison.left, comparison.operator, comparison.right)
     for bound in query.bounds:
         line = query.variables[bound.variable].line
         chain = elements.of_line[line]
         constant = chain[query.constants(line).index(bound.constant)]
-        _write(order, bound.variable, bound.operator, constant)
+        _add_comparison(order, bound.variable, bound.operator, constant)
     return order
 
 
@@ -128,8 +132,92 @@ def bits(mask: int) -> Iterator[int]:
         mask ^= lowest
 
 
-def _write(order: Order, left: int, operator: str, right: int) -> None:
+def _add_comparison(order: Order, left: int, operator: str, right: int) -> None:
     if operator in ("<", "<=", "="):
         order.put(left, right, strict=operator == "<")
     if operator in (">", ">=", "="):
         order.put(right, left, strict=operator == ">")
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrences:
+    """What is left of a query: its occurrences, and its outputs in terms of them.
+
+    `covered_by` has those that are left out, in that order, each with the one that covers it.
+    """
+
+    sources: frozenset[int]
+    outputs: tuple[int, ...]
+    covered_by: tuple[tuple[int, int], ...] = ()
+
+    def elements(self, order: Order) -> int:
+        """Return the constants, and the variables of the occurrences that are left."""
+        constants = union(1 << c for chain in order.elements.of_line for c in chain)
+        return constants | union(order.elements.of_source[source] for source in self.sources)
+
+
+def keep_all(query: Conjunctive) -> Occurrences:
+    """Return all occurrences of a query, none left out."""
+    return Occurrences(frozenset(range(len(query.streams))), query.outputs)
+
+
+def remove_covered(order: Order, occurrences: Occurrences) -> Occurrences:
+    """Leave out one covered occurrence after another, until none is."""
+    for covered in sorted(occurrences.sources - order.elements.query.filtered):
+        # After a removal start again: comparisons with what was left out no longer count, so that
+        # more may be covered.
+        for other in sorted(occurrences.sources - {covered}):
+            pairs = find_twins(order.elements.query, covered, other)
+            if pairs is not None and _covers(order, occurrences, covered, pairs):
+                outputs = tuple(pairs.get(output, output) for output in occurrences.outputs)
+                covered_by = (*occurrences.covered_by, (covered, other))
+                fewer = Occurrences(occurrences.sources - {covered}, outputs, covered_by)
+                return remove_covered(order, fewer)
+    return occurrences
+
+
+def find_twins(query: Conjunctive, covered: int, other: int) -> dict[int, int] | None:
+    """Pair the variables of an occurrence with those of the same name in another one.
+
+    A window holds other rows than the stream, and than another window: neither covers the other.
+    """
+    if query.streams[covered] != query.streams[other] or {covered, other} & query.windowed:
+        return None
+    named = {query.variables[v].name: v for v in query.variables_of(other)}
+    own = {v: query.variables[v].name for v in query.variables_of(covered)}
+    return {v: named[name] for v, name in own.items() if name in named}
+
+
+def _covers(order: Order, occurrences: Occurrences, covered: int, pairs: dict[int, int]) -> bool:
+    """Tell whether all that holds of an occurrence's variables holds of their twins as well."""
+    own = order.elements.of_source[covered]
+    elements = occurrences.elements(order)
+    # Each holds one row of bits per element: <=, >=, < and >.
+    relations = (order.at_most, order.at_least, order.below, _reverse_rows(order.below))
+    for variable in bits(own):
+        itself = 1 << variable
+        related = (order.at_most[variable] | order.at_least[variable]) & elements
+        twin = pairs.get(variable)
+        # A variable without a twin must not matter: related to itself alone, and no output.
+        if twin is None:
+            if related != itself or variable in occurrences.outputs:
+                return False
+            continue
+        for rows in relations:
+            # What holds towards others must hold of the twin as it is; what holds among the
+            # occurrence's own variables must hold among their twins.
+            outer = rows[variable] & elements & ~own
+            inner = union(1 << pairs[v] for v in bits(rows[variable] & own) if v in pairs)
+            if (outer | inner) & ~rows[twin]:
+                return False
+        # The output must not change when the twin's row stands for both.
+        if variable in occurrences.outputs and not order.same(variable) >> twin & 1:
+            return False
+    return True
+
+
+def _reverse_rows(below: list[int]) -> list[int]:
+    return [
+        union(1 << low for low, row in enumerate(below) if row >> element & 1)
+        for element in range(len(below))
+    ]

@@ -1,1 +1,0 @@
-"""Exact matching, compiled: decide whether boxes cover others, and find what they leave over."""

@@ -1,1 +1,0 @@
-"""The comparisons of a query as a graph, and as a picture: streams are boxes, arrows point up."""
