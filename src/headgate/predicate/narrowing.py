@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
+from headgate.predicate.answer import Answer
 from headgate.predicate.atoms import (
     MIRROR,
     Atom,
@@ -25,8 +26,9 @@ from headgate.predicate.atoms import (
     Within,
 )
 from headgate.predicate.comparison import values_where, zone_of
-from headgate.predicate.pattern import sample_regex
-from headgate.predicate.pattern.like import ANY_MANY, LikePattern, like_contains, parse_like
+from headgate.predicate.pattern.like import ANY_MANY, parse_like
+from headgate.predicate.texts import TextCondition, find_text, make_example
+from headgate.predicate.tree import And, Or, Predicate, columns_of
 from headgate.schema import (
     EVERYTHING,
     STRING,
@@ -45,21 +47,27 @@ LARGEST_CHARACTER = "\U0010ffff"
 
 @dataclass(slots=True)
 class Narrowing:
-    """The values that each column may still take; `conditions` are what no set can express.
+    """The values that each column may still take, and the conditions that no set can express.
 
-    A column is in `sets` once an atom mentions it. `contradiction` says what was impossible, and
-    means something only after a method has returned False.
+    A column is in `sets` once an atom mentions it. One with patterns is in `patterns`, too, and
+    `texts` has a text of it that fulfils all conditions on it; None where that is open.
+    `contradiction` says what was impossible, and means something only after a method has returned
+    False.
     """
 
     domains: Mapping[Column, ValueSet]
     required: frozenset[Column]
     sets: dict[Column, ValueSet] = field(default_factory=dict)
     nulls: frozenset[Column] = frozenset()
-    conditions: tuple[Compare | Matches, ...] = ()
+    comparisons: tuple[Compare, ...] = ()
+    patterns: dict[Column, Patterns] = field(default_factory=dict)
+    texts: dict[Column, str | None] = field(default_factory=dict)
     contradiction: str = ""
 
     def copy(self) -> Narrowing:
-        return replace(self, sets=dict(self.sets))
+        return replace(
+            self, sets=dict(self.sets), patterns=dict(self.patterns), texts=dict(self.texts)
+        )
 
     def assume(self, atom: Atom) -> bool:
         """Let an atom be TRUE; False when nothing is left."""
@@ -73,12 +81,21 @@ class Narrowing:
             return atom.column not in self.sets and atom.column not in self.required
         if isinstance(atom, Within):
             return self.narrow(atom.column, atom.values)
-        # Comparisons and patterns are kept: sets express them only in part.
-        self.conditions += (atom,)
         if isinstance(atom, Compare):
+            self.comparisons += (atom,)
             return all(self.narrow(column, EVERYTHING) for column in (atom.left, atom.right))
-        texts = EVERYTHING if atom.negated else prefix_range(atom.pattern)[0]
-        return self.narrow(atom.column, texts)
+        # A LIKE that is a text or a prefix is a set of texts; of others the prefix is one.
+        texts, is_all = prefix_range(atom.pattern)
+        if is_all:
+            return self.narrow(atom.column, texts.complement() if atom.negated else texts)
+        self.add_patterns(atom.column, NO_PATTERNS.add(atom))
+        return self.narrow(atom.column, EVERYTHING if atom.negated else texts)
+
+    def add_patterns(self, column: Column, patterns: Patterns) -> bool:
+        """Add patterns on a column; False where it had them all."""
+        known = self.patterns.get(column, NO_PATTERNS)
+        self.patterns[column] = known.union(patterns)
+        return self.patterns[column] != known
 
     def narrow(self, column: Column, values: ValueSet) -> bool:
         """Leave a column only these values; False when it has none left."""
@@ -91,25 +108,61 @@ class Narrowing:
             self.contradiction = f"`{column.key}` would have to be NULL and have a value"
             return False
         self.contradiction = f"no value of `{column.key}` fulfils all conditions on it"
-        return not left.is_empty
+        return not left.is_empty and (column not in self.patterns or self._find_text(column))
+
+    def _find_text(self, column: Column) -> bool:
+        """Find a text that fulfils all conditions on a column; False where there is none."""
+        condition = self.text_condition(column)
+        text = self.texts.get(column)
+        if text is not None and condition.holds(text):
+            return True
+        answer, self.texts[column] = find_text(condition)
+        return answer is not Answer.NO
+
+    def text_condition(self, column: Column) -> TextCondition:
+        """Return all conditions on a column with patterns."""
+        patterns = self.patterns[column]
+        return TextCondition(self.sets[column], patterns.matched, patterns.unmatched)
+
+    def excludes(self, part: Predicate) -> bool:
+        """Return whether a part obviously cannot be TRUE; nothing changes."""
+        if isinstance(part, And):
+            return any(map(self.excludes, part.parts))
+        if isinstance(part, Or):
+            return all(map(self.excludes, part.parts))
+        assert isinstance(part, Atom)
+        if isinstance(part, Constant):
+            return part.value is not True
+        if isinstance(part, IsNull):
+            return part.column in self.sets or part.column in self.required
+        if any(column in self.nulls for column in columns_of(part)):
+            return True
+        if isinstance(part, Within):
+            known = self.sets.get(part.column)
+            return known is not None and known.intersection(part.values).is_empty
+        if isinstance(part, Matches):
+            patterns = self.patterns.get(part.column, NO_PATTERNS)
+            return part.pattern in (patterns.matched if part.negated else patterns.unmatched)
+        return False
 
     def propagate(self) -> bool:
         """Narrow compared columns by each other, to a fixed point or for a while."""
-        patterns = [condition for condition in self.conditions if isinstance(condition, Matches)]
-        if not all(self.narrow(p.column, _filter_texts(self.sets[p.column], p)) for p in patterns):
-            return False
-        if _patterns_contradict(patterns):
-            self.contradiction = "the patterns contradict each other"
-            return False
-        comparisons = [condition for condition in self.conditions if isinstance(condition, Compare)]
-        if comparisons_contradict(comparisons):
+        if not self.comparisons:
+            return True
+        if comparisons_contradict(self.comparisons):
             self.contradiction = "the comparisons between attributes contradict each other"
+            return False
+        # Of few texts those that fulfil the patterns are a set, which comparisons pass on.
+        if not all(self.narrow(column, self._few_texts(column)) for column in self.patterns):
             return False
         # Each comparison narrows both sides; a round that changes nothing is the fixed point.
         for _ in range(MAX_ROUNDS):
-            before = dict(self.sets)
-            for comparison in comparisons:
+            before = dict(self.sets), dict(self.patterns)
+            for comparison in self.comparisons:
                 left, op, right = comparison.left, comparison.operator, comparison.right
+                if op == "=" and (left in self.patterns or right in self.patterns):
+                    self.add_patterns(left, self.patterns.get(right, NO_PATTERNS))
+                    self.add_patterns(right, self.patterns[left])
                 if not (
                     self.narrow(left, _values_related(left, op, right, self.sets[right]))
                     and self.narrow(
@@ -117,9 +170,38 @@ class Narrowing:
                     )
                 ):
                     return False
-            if self.sets == before:
+            if (self.sets, self.patterns) == before:
                 break
         return True
+
+    def _few_texts(self, column: Column) -> ValueSet:
+        """Return those of a few texts that fulfil all conditions on a column; of many, all."""
+        texts = self.sets[column].finite_ordinals(MAX_TEXTS)
+        if texts is None:
+            return EVERYTHING
+        condition = self.text_condition(column)
+        return ValueSet.points(column.type, (text for text in texts if condition.holds(str(text))))
+
+
+@dataclass(frozen=True, slots=True)
+class Patterns:
+    """The patterns that the texts of a column match, and those that they do not."""
+
+    matched: frozenset[Pattern] = frozenset()
+    unmatched: frozenset[Pattern] = frozenset()
+
+    def add(self, atom: Matches) -> Patterns:
+        """Return these and the pattern of an atom."""
+        if atom.negated:
+            return Patterns(self.matched, self.unmatched | {atom.pattern})
+        return Patterns(self.matched | {atom.pattern}, self.unmatched)
+
+    def union(self, other: Patterns) -> Patterns:
+        """Return the patterns of both."""
+        return Patterns(self.matched | other.matched, self.unmatched | other.unmatched)
+
+
+NO_PATTERNS = Patterns()
 
 
 def _values_related(column: Column, op: Operator, other: Column, values: ValueSet) -> ValueSet:
@@ -154,34 +236,6 @@ def _greatest(values: ValueSet) -> Ordinal | None:
 def _least(values: ValueSet, type_: Type) -> Ordinal | None:
     low = values.intervals[0].low
     return "" if low is None and isinstance(type_, String) else low
-
-
-def _filter_texts(values: ValueSet, condition: Matches) -> ValueSet:
-    """Return those of a few texts for which the condition is TRUE; of many, all."""
-    texts = values.finite_ordinals(MAX_TEXTS)
-    if texts is None:
-        return EVERYTHING
-    test = condition.pattern.matcher
-    matching = (text for text in texts if test.matches(str(text)) != condition.negated)
-    return ValueSet.points(condition.column.type, matching)
-
-
-def _patterns_contradict(patterns: list[Matches]) -> bool:
-    """Return whether a text must match a pattern, but not another that all such texts match."""
-    # LIKE patterns by containment, then any pattern together with its own negation.
-    return any(
-        like_contains(_parse_like_pattern(wide.pattern), _parse_like_pattern(narrow.pattern))
-        for wide in patterns
-        if wide.negated
-        for narrow in patterns
-        if not narrow.negated and wide.column == narrow.column
-        if narrow.pattern.kind == wide.pattern.kind != "RLIKE"
-    ) or any(replace(pattern, negated=not pattern.negated) in patterns for pattern in patterns)
-
-
-def _parse_like_pattern(pattern: Pattern) -> LikePattern:
-    text = pattern.text.lower() if pattern.kind == "ILIKE" else pattern.text
-    return parse_like(text, pattern.escape)
 
 
 def prefix_range(pattern: Pattern) -> tuple[ValueSet, bool]:
@@ -265,7 +319,4 @@ def values_within_bound(
 
 def list_pattern_examples(part: Matches) -> list[str]:
     """Return texts that a pattern matches, or that a negated one does not."""
-    text = part.pattern.text
-    if part.pattern.kind == "RLIKE":
-        return [sample_regex(text), "", "a", "zzz"]
-    return [parse_like(text, part.pattern.escape).example(), "", "zzz"]
+    return [make_example(part.pattern), "", "a", "zzz"]

@@ -1,25 +1,27 @@
 """Is there a row for which a predicate is TRUE? Yes with such a row, no, or unknown.
 
-The search walks the tree: atoms narrow the values that each column may still take, an OR branches,
-and a branch ends as soon as a column has no value left. What is left is a conjunction; a row for it
-is guessed from the narrowed values and then *verified* by `evaluate`, so a "yes" is always right. A
-"no" is right because narrowing only ever removes impossible values. The rest is "unknown": past the
-budget, or where patterns and comparisons leave it open.
+The search walks the tree: atoms narrow the values that each column may still take, and a branch
+ends as soon as a column has no value left. At each step a row of what is left is tried, by
+`evaluate`, so a "yes" is always right. If it fails, the search branches into the options of an OR
+that the row does not make TRUE. A "no" is right because narrowing only ever removes impossible
+values. The rest is "unknown": past the budget, or where comparisons leave it open.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from headgate.predicate.answer import Answer
-from headgate.predicate.atoms import MIRROR, Atom, Column, Compare, Matches
+from headgate.predicate.atoms import MIRROR, Atom, Column, Compare
 from headgate.predicate.evaluation import evaluate, evaluate_atom
 from headgate.predicate.monotone import expand_truth_tests
-from headgate.predicate.narrowing import Narrowing, list_pattern_examples, values_within_bound
-from headgate.predicate.tree import And, Or, Predicate, collect_columns, columns_of
+from headgate.predicate.narrowing import Narrowing, values_within_bound
+from headgate.predicate.texts import find_text
+from headgate.predicate.tree import And, Or, Predicate, collect_columns, columns_of, iter_atoms
 from headgate.schema import (
     EVERYTHING,
     Double,
@@ -33,6 +35,7 @@ from headgate.schema import (
 )
 
 MAX_STEPS = 20_000
+MAX_SECONDS = 1.0  # of processor time
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +48,12 @@ class Satisfiability:
 
 
 @dataclass(slots=True)
-class _Search:
-    """The branches that are still to be walked, each the parts that must hold in it."""
+class _Branch:
+    """Parts that must be TRUE, ORs among them, and what that leaves of the columns."""
 
-    stack: list[tuple[tuple[Predicate, ...], Narrowing]]
-    budget: int
-    steps: int = 0
-    contradiction: str = ""
+    pending: list[Predicate]
+    alternatives: list[Or]
+    narrowing: Narrowing
 
 
 def decide_satisfiability(
@@ -59,66 +61,93 @@ def decide_satisfiability(
     domains: Mapping[Column, ValueSet] | None = None,
     required: Collection[Column] = (),
     budget: int = MAX_STEPS,
+    seconds: float = MAX_SECONDS,
 ) -> Satisfiability:
-    """Decide whether the predicate can be TRUE, given CHECK domains and NOT NULL columns."""
+    """Decide whether the predicate can be TRUE, given CHECK domains and NOT NULL columns.
+
+    The answer is unknown past a budget of steps, or of seconds of processor time.
+    """
     start = Narrowing(domains or {}, frozenset(required))
     # A NOT NULL column needs a value of its domain, whether or not the branch mentions it.
     if not all(start.narrow(column, EVERYTHING) for column in start.required):
         return Satisfiability(Answer.NO, reason=start.contradiction)
-    search = _Search([((expand_truth_tests(predicate),), start)], budget)
-    is_open = False
-    for narrowing in _iter_branches(search):
-        if not narrowing.propagate():
-            search.contradiction = search.contradiction or narrowing.contradiction
+    columns = collect_columns(predicate)
+    stack = [_Branch([expand_truth_tests(predicate)], [], start)]
+    contradiction = ""
+    steps, is_open, deadline = 0, False, time.thread_time() + seconds
+    while stack:
+        if steps > budget:
+            return Satisfiability(Answer.UNKNOWN, reason=f"no answer within {budget:,} steps")
+        if time.thread_time() > deadline:
+            return Satisfiability(Answer.UNKNOWN, reason=f"no answer within {seconds:g} seconds")
+        branch = stack.pop()
+        narrowing = branch.narrowing
+        steps += 1 + len(branch.alternatives)
+        if not (_narrow_branch(branch) and narrowing.propagate()):
+            contradiction = contradiction or narrowing.contradiction
             continue
-        witness = find_row(predicate, narrowing)
-        if witness is not None:
-            return Satisfiability(Answer.YES, witness)
-        is_open = True
-    # No branch has a row: unknown if any was left unsearched or open, else no.
-    if search.steps > budget:
-        return Satisfiability(Answer.UNKNOWN, reason=f"no answer within {budget:,} steps")
+        row = find_row(columns, narrowing)
+        if row is not None and evaluate(predicate, row) is True:
+            return Satisfiability(Answer.YES, row)
+        # An OR that the row makes TRUE may stay as it is. One that it does not must be TRUE in
+        # every other row, so its options are all that is left to try.
+        chosen = _choose_alternative(branch.alternatives, row)
+        if chosen is None:
+            is_open = True
+            continue
+        others = [part for part in branch.alternatives if part is not chosen]
+        for option in reversed(chosen.parts):
+            stack.append(_Branch([option], list(others), narrowing.copy()))
+    # No branch has a row: unknown if any was left open, else no.
     if is_open:
         reason = "patterns or comparisons between attributes leave it open"
         return Satisfiability(Answer.UNKNOWN, reason=reason)
-    return Satisfiability(Answer.NO, reason=search.contradiction or "the condition is FALSE")
+    return Satisfiability(Answer.NO, reason=contradiction or "the condition is FALSE")
 
 
-def _iter_branches(search: _Search) -> Iterator[Narrowing]:
-    """Yield all ways to make the predicate TRUE that narrowing does not exclude, depth first."""
-    while search.stack and search.steps <= search.budget:
-        pending, narrowing = search.stack.pop()
-        alternatives = _narrow_branch(list(pending), narrowing, search)
-        if alternatives is None:
-            search.contradiction = search.contradiction or narrowing.contradiction
-        elif not alternatives:
-            yield narrowing
-        else:
-            # The OR with the fewest options branches first; its first option is on top of the
-            # stack.
-            chosen = min(alternatives, key=lambda part: len(part.parts))
-            others = tuple(part for part in alternatives if part is not chosen)
-            for option in reversed(chosen.parts):
-                search.stack.append(((*others, option), narrowing.copy()))
-
-
-def _narrow_branch(
-    pending: list[Predicate], narrowing: Narrowing, search: _Search
-) -> list[Or] | None:
-    """Assume all atoms that must hold; return the ORs that remain, None on a contradiction."""
-    alternatives: list[Or] = []
+def _narrow_branch(branch: _Branch) -> bool:
+    """Assume all that must hold in a branch, ORs with one option left too; False if it cannot."""
+    narrowing, pending = branch.narrowing, branch.pending
     while pending:
-        search.steps += 1
         part = pending.pop()
         if isinstance(part, And):
             pending.extend(part.parts)
         elif isinstance(part, Or):
-            alternatives.append(part)
+            branch.alternatives.append(part)
         else:
             assert isinstance(part, Atom)
             if not narrowing.assume(part):
-                return None
-    return alternatives
+                return False
+        # Once all is assumed, options that it excludes go, and what has a single one left follows.
+        if not pending:
+            alternatives, branch.alternatives = branch.alternatives, []
+            for alternative in alternatives:
+                options = [o for o in alternative.parts if not narrowing.excludes(o)]
+                if not options:
+                    narrowing.contradiction = _explain_exclusion(alternative.parts[0], narrowing)
+                    return False
+                if len(options) == 1:
+                    pending.append(options[0])
+                elif len(options) < len(alternative.parts):
+                    branch.alternatives.append(Or(tuple(options)))
+                else:
+                    branch.alternatives.append(alternative)
+    return True
+
+
+def _explain_exclusion(option: Predicate, narrowing: Narrowing) -> str:
+    """Return why an option cannot be TRUE, by its first atom that cannot."""
+    trial = narrowing.copy()
+    for atom in iter_atoms(option):
+        if not trial.assume(atom):
+            break
+    return trial.contradiction
+
+
+def _choose_alternative(alternatives: list[Or], row: _Row | None) -> Or | None:
+    """Return the OR with the fewest options of those that a row does not make TRUE, if any."""
+    unfulfilled = (part for part in alternatives if row is None or evaluate(part, row) is not True)
+    return min(unfulfilled, key=lambda part: len(part.parts), default=None)
 
 
 # Limits of the search for a row: assignments in all, candidates for each column, columns that
@@ -131,20 +160,23 @@ MAX_DIGITS = 16
 _Row = dict[str, Value | None]
 
 
-def find_row(predicate: Predicate, narrowing: Narrowing) -> _Row | None:
-    """Return a row for which the predicate is TRUE; None proves nothing."""
-    row: _Row = {column.key: None for column in collect_columns(predicate)}
-    # Columns that no pattern or comparison mentions are free of each other: any value does.
-    tied = {column for condition in narrowing.conditions for column in columns_of(condition)}
+def find_row(columns: Iterable[Column], narrowing: Narrowing) -> _Row | None:
+    """Return a row that fulfils the conditions of a narrowing; None proves nothing."""
+    row: _Row = {column.key: None for column in columns}
+    # Columns that no comparison mentions are free of each other: any value does.
+    tied = {column for comparison in narrowing.comparisons for column in columns_of(comparison)}
     for column, values in narrowing.sets.items():
-        # A narrowed set is never empty, so it has an example.
-        if column not in tied:
+        if column in tied:
+            continue
+        if column in narrowing.patterns:
+            row[column.key] = narrowing.texts[column]
+        else:
+            # A narrowed set is never empty, so it has an example.
             row[column.key] = column.type.value(pick_example(values, column.type))
     if len(tied) > MAX_TIED_COLUMNS:
         return None
     order = sorted(tied, key=lambda column: column.key)
-    guess = _Guess(narrowing, row)
-    return row if guess.assign(order) and evaluate(predicate, row) is True else None
+    return row if _Guess(narrowing, row).assign(order) else None
 
 
 class _Guess:
@@ -171,25 +203,29 @@ class _Guess:
         return False
 
     def is_consistent(self, column: Column) -> bool:
-        """Return whether no condition on this column is FALSE; what still lacks a value is NULL."""
+        """Return whether no comparison with this column is FALSE; NULL is what lacks a value."""
         return all(
-            evaluate_atom(condition, self.row) is not False
-            for condition in self.narrowing.conditions
-            if column in columns_of(condition)
+            evaluate_atom(comparison, self.row) is not False
+            for comparison in self.narrowing.comparisons
+            if column in columns_of(comparison)
         )
 
     def candidates(self, column: Column) -> Iterator[Ordinal]:
-        """Yield examples of patterns, and ends of what neighbours that have a value leave."""
-        allowed = self.narrowing.sets[column]
-        # Texts that patterns suggest come first; comparisons narrow the rest.
-        examples: list[str] = []
-        for condition in self.narrowing.conditions:
-            if isinstance(condition, Matches) and condition.column == column:
-                examples.extend(list_pattern_examples(condition))
-            elif isinstance(condition, Compare) and column in columns_of(condition):
-                allowed = allowed.intersection(self.find_agreeing_values(column, condition))
-        yield from (example for example in examples if example in allowed)
-        yield from islice(_iter_ends(allowed, column.type), MAX_CANDIDATES)
+        """Yield ends of what neighbours that have a value leave; for patterns, a text."""
+        narrowing = self.narrowing
+        allowed = narrowing.sets[column]
+        for comparison in narrowing.comparisons:
+            if column in columns_of(comparison):
+                allowed = allowed.intersection(self.find_agreeing_values(column, comparison))
+        ends = islice(_iter_ends(allowed, column.type), MAX_CANDIDATES)
+        if column not in narrowing.patterns:
+            yield from ends
+            return
+        condition = replace(narrowing.text_condition(column), values=allowed)
+        _, text = find_text(condition)
+        if text is not None:
+            yield text
+        yield from (end for end in ends if condition.holds(str(end)))
 
     def find_agreeing_values(self, column: Column, comparison: Compare) -> ValueSet:
         """Return the values that agree with the other side of a comparison, once it has one."""

@@ -6,6 +6,7 @@ differ between versions of Unicode, general categories left for RE2 to look up.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -74,6 +75,12 @@ class CharacterSet:
         if self.categories:
             return len(self.categories) == 1 and not self.ranges
         return len(self.ranges) == 1 and self.ranges[0][0] == self.ranges[0][1]
+
+    def __contains__(self, character: str) -> bool:
+        """Return whether a character is a member; only of a set without categories."""
+        assert not self.categories
+        at = bisect_right(self.ranges, (ord(character), MAX_CODE_POINT)) - 1
+        return at >= 0 and ord(character) <= self.ranges[at][1]
 
     def complement(self) -> CharacterSet:
         """Return every other code point."""

@@ -15,6 +15,15 @@ from functools import lru_cache
 from headgate.errors import shorten
 from headgate.predicate.pattern.character_set import NOTHING, CharacterSet
 from headgate.predicate.pattern.errors import PatternRefused
+from headgate.predicate.pattern.regex_tree import (
+    EMPTY_TEXT,
+    Alternation,
+    Concatenation,
+    Letter,
+    Place,
+    RegexTree,
+    Repetition,
+)
 
 _END = r"(?:\r\n|[\n\r\x{85}\x{2028}\x{2029}])?\z"
 _END_AFTER_RETURN = r"(?:\r\n|[\r\x{85}\x{2028}\x{2029}])?\z"
@@ -55,6 +64,7 @@ class Fragment:
     `dollar_is_open`    that `$` may be reached before any character
     `not_boundary`      a `\B` in it that may be tested before any character
     `has_dot`           a `.` is in it
+    `tree`              what it means in Java, for the algebra of patterns
     `example`           a text that it probably matches
     """
 
@@ -70,6 +80,7 @@ class Fragment:
     dollar_is_open: bool = False
     not_boundary: Mark | None = None
     has_dot: bool = False
+    tree: RegexTree = EMPTY_TEXT
     example: str = ""
 
 
@@ -86,6 +97,7 @@ def character(members: CharacterSet, *, is_dot: bool = False) -> Fragment:
         ends_in_return=ends_in_return,
         before_dollar=_character_before_dollar(members) if ends_in_return else None,
         has_dot=is_dot,
+        tree=Letter(members),
         example=members.sample,
     )
 
@@ -99,14 +111,15 @@ def _character_before_dollar(members: CharacterSet) -> str | None:
     return rf"(?:{after_others}\r{_END_AFTER_RETURN})"
 
 
-def anchor(text: str, not_boundary: Mark | None = None) -> Fragment:
+def anchor(place: Place, not_boundary: Mark | None = None) -> Fragment:
     r"""Return a place in the text, such as `\A` or `\b`."""
     return Fragment(
-        text,
+        place.value,
         Emptiness.WHERE_AN_ANCHOR_HOLDS,
         is_zero_width=True,
         passes_return=True,
         not_boundary=not_boundary,
+        tree=place,
     )
 
 
@@ -119,6 +132,7 @@ def dollar(mark: Mark) -> Fragment:
         is_zero_width=True,
         dollar=mark,
         dollar_is_open=True,
+        tree=Place.LAST_LINE_END,
     )
 
 
@@ -146,6 +160,7 @@ def choose(alternatives: Sequence[Fragment]) -> Fragment:
         dollar_is_open=any(fragment.dollar_is_open for fragment in alternatives),
         not_boundary=next((f.not_boundary for f in alternatives if f.not_boundary), None),
         has_dot=any(fragment.has_dot for fragment in alternatives),
+        tree=Alternation(tuple(fragment.tree for fragment in alternatives)),
         example=alternatives[0].example,
     )
 
@@ -192,6 +207,7 @@ def join(fragments: Sequence[Fragment]) -> Fragment:
         dollar_is_open=last.dollar_is_open and all(f.passes_return for f in before),
         not_boundary=_find_not_boundary(written),
         has_dot=any(fragment.has_dot for fragment in written),
+        tree=Concatenation(tuple(fragment.tree for fragment in written)),
         example="".join(fragment.example for fragment in written),
     )
 
@@ -267,6 +283,7 @@ def _repeat(fragment: Fragment, low: int, high: int | None) -> Fragment:
         dollar_is_open=fragment.dollar_is_open,
         not_boundary=fragment.not_boundary,
         has_dot=fragment.has_dot,
+        tree=Repetition(fragment.tree, low, high),
         example=fragment.example * low,
     )
 

@@ -44,6 +44,7 @@ from headgate.predicate.pattern.fragment import (
     join,
     repeat,
 )
+from headgate.predicate.pattern.regex_tree import Concatenation, Letter, Place
 
 _MAX_LENGTH = 10_000
 
@@ -72,7 +73,7 @@ _REFUSED_FLAGS = {
     "U": "Unicode character classes",
     "c": "canonical equivalence",
 }
-_ANCHORS = {r"\A": r"\A", r"\z": r"\z", r"\b": r"\b"}
+_ANCHORS = {place.value: place for place in (Place.START, Place.END, Place.BOUNDARY)}
 
 
 class CompiledPattern(Protocol):
@@ -258,7 +259,7 @@ class _Translation:
         mark = self._make_mark(start)
         if self.flags.multiline:
             raise mark.refusal("{} in multiline mode")
-        return anchor(r"\A") if sign == "^" else dollar(mark)
+        return anchor(Place.START) if sign == "^" else dollar(mark)
 
     def _read_escape(self) -> Fragment:
         start = self.cursor.at
@@ -278,7 +279,7 @@ class _Translation:
         if escape == r"\Z":
             return dollar(self._make_mark(start))
         if escape == r"\B":
-            return anchor(escape, not_boundary=self._make_mark(start))
+            return anchor(Place.NOT_BOUNDARY, not_boundary=self._make_mark(start))
         return anchor(_ANCHORS[escape])
 
     def _open_group(self) -> None:
@@ -342,7 +343,8 @@ def _make_literal(run: str, ignore_case: bool) -> Fragment:
     # Only the last character can take a quantifier or stand before a `$`.
     *head, last = (_make_single(ord(letter), ignore_case) for letter in run)
     text = "".join(members.text for members in head)
-    return join([Fragment(text, is_unit=False, example=run[:-1]), character(last)])
+    tree = Concatenation(tuple(map(Letter, head)))
+    return join([Fragment(text, is_unit=False, tree=tree, example=run[:-1]), character(last)])
 
 
 def _make_single(point: int, ignore_case: bool) -> CharacterSet:
