@@ -1,14 +1,19 @@
+from collections.abc import Iterator
+
 class error(Exception): ...  # noqa: N801
 
 class Options:
     max_mem: int
     log_errors: bool
 
-class _Match: ...
+class _Match:
+    def start(self) -> int: ...
+    def end(self) -> int: ...
 
 class _Regexp:
     programsize: int
     def search(self, text: str) -> _Match | None: ...
+    def finditer(self, text: str) -> Iterator[_Match]: ...
 
 class Set:
     @classmethod

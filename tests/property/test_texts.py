@@ -8,7 +8,7 @@ from itertools import product
 import pytest
 
 from headgate.predicate.answer import Answer
-from headgate.predicate.atoms import Pattern
+from headgate.predicate.atoms import Pattern, PatternKind
 from headgate.predicate.pattern import PatternRefused
 from headgate.predicate.pattern.alphabet import build_alphabet
 from headgate.predicate.pattern.automaton import Automaton, Symbol
@@ -22,9 +22,12 @@ SHORT = ["".join(letters) for length in range(5) for letters in product("abA\n\r
 SPECIAL = ["Σ", "aΣ", "aΣa", "İ", "i̇", "σς", "\r\n", "a\r\n", "\u2028", "𝔸", "é", "a_b%"]
 
 
+KINDS: tuple[PatternKind, ...] = ("LIKE", "LIKE", "ILIKE", "RLIKE")
+
+
 def random_pattern(dice: Seeded) -> Pattern:
     """A short pattern of any kind, over few letters so that patterns meet."""
-    kind = pick(dice, ("LIKE", "LIKE", "ILIKE", "RLIKE"))
+    kind = pick(dice, KINDS)
     if kind == "RLIKE":
         pattern = Pattern("RLIKE", random_regex(dice, 2))
         try:
@@ -45,7 +48,24 @@ def random_regex(dice: Seeded, depth: int) -> str:
 
 def random_part(dice: Seeded, depth: int) -> str:
     if depth == 0:
-        return pick(dice, ("a", "b", "-", ".", r"\w", "[ab]", "[^a]", r"\s", "A", r"\r", "(?i:a)"))
+        return pick(
+            dice,
+            (
+                "a",
+                "b",
+                "-",
+                ".",
+                r"\w",
+                "[ab]",
+                "[^a]",
+                r"\s",
+                "A",
+                r"\r",
+                "(?i:a)",
+                r"\p{Lu}",
+                r"[^\p{L}-]",
+            ),
+        )
     parts = [random_part(dice, depth - 1) for _ in range(1 + dice.below(2))]
     form = pick(dice, ("{}", "({})", "(?:{})?", "(?:{})*", "(?:{}){{1,2}}", "(?:{}|b)", "(?:{}|)"))
     return form.format("".join(parts))
@@ -168,8 +188,14 @@ def test_oracle_find_text(shard: int) -> None:
 def test_answers(matched: list[str], unmatched: list[str], answer: str) -> None:
     """Answers that can be checked by eye."""
     sides = [
-        frozenset(Pattern(*text.split(" ", 1)) for text in side) for side in (matched, unmatched)
-    ]  # type: ignore[arg-type]
+        frozenset(
+            Pattern(kind, text.removeprefix(kind + " "))
+            for text in side
+            for kind in KINDS[1:]
+            if text.startswith(kind + " ")
+        )
+        for side in (matched, unmatched)
+    ]
     assert find_text(TextCondition(EVERYTHING, *sides))[0] == answer
 
 

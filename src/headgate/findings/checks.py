@@ -5,7 +5,7 @@ Contradictions, duplicates, which queries imply which, and whether bounded memor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, overload
 
@@ -13,7 +13,7 @@ from headgate.predicate import Predicate, Satisfiability, simplify, to_monotone
 from headgate.predicate.answer import Answer
 from headgate.predicate.tree import order_free_key
 from headgate.queries import Query, QuerySet, decide_query_satisfiability
-from headgate.schema import Stream
+from headgate.schema import Stream, Value
 
 if TYPE_CHECKING:
     from headgate.implication.order.definition import Order
@@ -201,7 +201,8 @@ def _relate_queries(
     # In an order, `number` counts the filters of one stream; `at` is the position in `queries`.
     for positions in filters.values():
         stream = queries[positions[0]].sources[0].stream
-        order = _order_conditions([conditions[at] for at in positions], stream, advance)
+        witnesses = [satisfiabilities[at].witness for at in positions]
+        order = _order_conditions([conditions[at] for at in positions], stream, advance, witnesses)
         ids = [queries[at].id for at in positions]
         for number, at in enumerate(positions):
             first = order.same_as[number]
@@ -215,13 +216,16 @@ def _relate_queries(
 
 
 def _order_conditions(
-    conditions: Sequence[Predicate], stream: Stream, advance: Callable[[int], None]
+    conditions: Sequence[Predicate],
+    stream: Stream,
+    advance: Callable[[int], None],
+    witnesses: Sequence[Mapping[str, Value | None] | None],
 ) -> Order:
     """Find which conditions imply which; the obvious way where there are few."""
     if len(conditions) > MAX_PAIRWISE_FILTERS:
         from headgate.implication.order.implications import find_implications
 
-        return find_implications(conditions, stream, advance)
+        return find_implications(conditions, stream, advance, witnesses)
     from headgate.implication.order.definition import order_by_definition
 
     advance(len(conditions))

@@ -24,6 +24,7 @@ from headgate.implication.parts import Part
 from headgate.predicate import (
     And,
     Answer,
+    Matches,
     Or,
     Predicate,
     Satisfiability,
@@ -32,12 +33,15 @@ from headgate.predicate import (
     conjunction,
     decide_satisfiability,
     evaluate,
+    iter_atoms,
     to_monotone,
 )
-from headgate.schema import Value
+from headgate.predicate.satisfiability import MAX_SECONDS
+from headgate.schema import Stream, Value
 
 MAX_SEARCHED_PARTS = 50  # where conditions may contradict each other
 MAX_STEPS = 1_000  # of the search in each of them
+MAX_PAIR_SECONDS = 0.2  # of the search for one pair of many
 
 Row = Mapping[str, Value | None]
 
@@ -145,12 +149,30 @@ def decide_implication(
     return _to_implication(find_counterexample(parts, pair))
 
 
-def decide_by_search(p: Predicate, q: Predicate, constraints: Constraints) -> Implication:
+def decide_by_search(
+    p: Predicate, q: Predicate, constraints: Constraints, seconds: float = MAX_SECONDS
+) -> Implication:
     """Decide without boxes whether p can be TRUE where q is not."""
     counter = conjunction((p, Truth(q, frozenset({False, None}))))
     return _to_implication(
-        decide_satisfiability(counter, constraints.domains, constraints.required)
+        decide_satisfiability(counter, constraints.domains, constraints.required, seconds=seconds)
     )
+
+
+def decide_pair(p: Predicate, q: Predicate, stream: Stream) -> Implication:
+    """Decide for two of many conditions on a stream: by search, which is quicker, then by boxes.
+
+    Boxes know no more of patterns than the search does.
+    """
+    constraints = Constraints.of(stream, (p, q))
+    implication = decide_by_search(p, q, constraints, MAX_PAIR_SECONDS)
+    if implication.answer is Answer.UNKNOWN and not (_has_patterns(p) or _has_patterns(q)):
+        return decide_implication(p, q, constraints)
+    return implication
+
+
+def _has_patterns(predicate: Predicate) -> bool:
+    return any(isinstance(atom, Matches) for atom in iter_atoms(predicate))
 
 
 def find_counterexample(parts: Iterable[Part], pair: PredicatePair) -> Satisfiability:

@@ -91,11 +91,13 @@ class Narrowing:
         self.add_patterns(atom.column, NO_PATTERNS.add(atom))
         return self.narrow(atom.column, EVERYTHING if atom.negated else texts)
 
-    def add_patterns(self, column: Column, patterns: Patterns) -> bool:
-        """Add patterns on a column; False where it had them all."""
-        known = self.patterns.get(column, NO_PATTERNS)
-        self.patterns[column] = known.union(patterns)
-        return self.patterns[column] != known
+    def add_patterns(self, column: Column, patterns: Patterns) -> None:
+        """Add patterns on a column, whose text may then no longer do."""
+        self.patterns[column] = self.patterns.get(column, NO_PATTERNS).union(patterns)
+        text = self.texts.get(column)
+        # The text fulfils all that was there before, so only what is new is tried.
+        if text is not None and not patterns.hold(text):
+            self.texts[column] = None
 
     def narrow(self, column: Column, values: ValueSet) -> bool:
         """Leave a column only these values; False when it has none left."""
@@ -112,11 +114,10 @@ class Narrowing:
 
     def _find_text(self, column: Column) -> bool:
         """Find a text that fulfils all conditions on a column; False where there is none."""
-        condition = self.text_condition(column)
         text = self.texts.get(column)
-        if text is not None and condition.holds(text):
+        if text is not None and text in self.sets[column]:
             return True
-        answer, self.texts[column] = find_text(condition)
+        answer, self.texts[column] = find_text(self.text_condition(column))
         return answer is not Answer.NO
 
     def text_condition(self, column: Column) -> TextCondition:
@@ -195,6 +196,10 @@ class Patterns:
         if atom.negated:
             return Patterns(self.matched, self.unmatched | {atom.pattern})
         return Patterns(self.matched | {atom.pattern}, self.unmatched)
+
+    def hold(self, text: str) -> bool:
+        """Return whether a text matches what it should and nothing else."""
+        return TextCondition(EVERYTHING, self.matched, self.unmatched).holds(text)
 
     def union(self, other: Patterns) -> Patterns:
         """Return the patterns of both."""

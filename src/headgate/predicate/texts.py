@@ -53,7 +53,7 @@ class TextCondition:
 def find_text(condition: TextCondition) -> tuple[Answer, str | None]:
     """Return whether there is a text, and one.
 
-    Unknown only past a budget, or for classes of characters that the version of Unicode decides.
+    Unknown only past a budget.
     """
     if condition.matched & condition.unmatched:
         return Answer.NO, None

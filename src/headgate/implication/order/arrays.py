@@ -12,15 +12,13 @@ it has few cells, there is one bitmap for each cell instead; where it has many, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from headgate.implication.order.classes import QueryClass, QueryClasses
-from headgate.implication.order.closure import MAX_EXAMPLE_ROWS, ClosedHull, Closure
-from headgate.implication.order.hull import ALL_ROWS, Hull
+from headgate.implication.order.hull import ALL_ROWS
 from headgate.implication.order.kernels.supersets import (
     find_sides_without,
     set_bits,
@@ -28,7 +26,6 @@ from headgate.implication.order.kernels.supersets import (
     set_bits_in_rows,
 )
 from headgate.implication.order.products import Numbers, Products, build_products
-from headgate.predicate import Column
 
 MIN_PREFIX_STEP = 512  # products between two of the prefixes that are kept as bitmaps
 MAX_BITMAP_BYTES = 1 << 28  # of all sides, before steps become longer
@@ -162,38 +159,30 @@ def _build_trees(
 class ClassArrays(NamedTuple):
     """`classes[i]` has bit i; None where the bit is not in use.
 
-    `possible` is as `layout`, but its outer hulls are no larger than what each class may turn out
-    to be; it differs for the classes `doubtful`. `corners[h]` are two rows of `layout.outer[h]`, as
-    hulls, and `sources[:, h]` are products of rows of it; for the classes `unseen` none is known.
-    `tied[i]`: class i has conditions. Columns with one free cell have it in `pinned`.
+    `corners[h]` are two rows of `layout.outer[h]`, as hulls.
     """
 
     classes: list[QueryClass | None]
     table: SupersetTable
     layout: Layout
-    possible: Layout
     corners: Numbers
-    sources: Numbers
-    pinned: Numbers
-    tied: npt.NDArray[np.bool_]
-    doubtful: Numbers
-    unseen: Numbers
 
 
-def build_arrays(grouped: QueryClasses, closure: Closure) -> ClassArrays:
-    """Return the arrays of classes, and what the conditions in them say of each other."""
+def build_arrays(grouped: QueryClasses) -> ClassArrays:
+    """Return the arrays of classes."""
     parts = [part for query_class in grouped.classes for part in query_class.parts]
     sizes = [len(query_class.parts) for query_class in grouped.classes]
     owner = np.repeat(np.arange(len(sizes)), sizes)
+    # Number all hulls: 0 is all rows, then the parts.
+    every = build_products([ALL_ROWS, *parts], grouped.attributes)
     own = np.arange(1, len(parts) + 1)
-    # Number all hulls: 0 is all rows, then the parts, then what `closure` adds to them.
-    hulls = _Hulls([ALL_ROWS, *parts])
-    numbers = [_number_hulls(closure.close(part), at, hulls) for at, part in enumerate(parts, 1)]
-    sure, possible, *seen = np.array(numbers, np.int64).reshape(-1, 2 + MAX_EXAMPLE_ROWS).T
-    every = build_products(hulls.all, grouped.attributes)
-    volumes = every.log_volume[np.where(sure < 0, own, sure)]
-    # Give classes their bits, products first, small before large; then the parts theirs.
+    volumes = every.log_volume[own]
+    # Give classes their bits, products first, small before large; then the parts theirs. Opaque
+    # classes stand among the unions: like these they may equal another class.
     order, counts = sort_classes(volumes, owner, len(grouped.classes))
+    opaque = np.array([query_class.is_opaque for query_class in grouped.classes], np.bool_)
+    counts = np.where(opaque, 2, counts)
+    order = order[np.argsort(counts[order] > 1, kind="stable")]
     places, tables = assign_bits(counts[order])
     place_of = np.empty_like(places)
     place_of[order] = places
@@ -204,83 +193,36 @@ def build_arrays(grouped: QueryClasses, closure: Closure) -> ClassArrays:
     # Bits that no part has keep hull 0, all rows; `layout.real` masks them.
     hull_of_bit = np.zeros(size, np.int64)
     hull_of_bit[bits] = own
+    # Parts in the order of their class's bit.
     by_place = np.argsort(place, kind="stable")
-    # Parts in the order of their class's bit, without those that can never hold.
-    alive = by_place[sure[by_place] >= 0]
-    every_class = np.arange(64 * words + 1)
-    unions = (int((counts == 1).sum()) + 63) // 64
+    offsets = np.searchsorted(place[by_place], np.arange(64 * words + 1))
+    products = int((counts == 1).sum())
+    unions = (products + 63) // 64
     layout = Layout(
-        np.searchsorted(place[alive], every_class),
-        _place_hulls(sure, bits, size)[alive],
-        np.searchsorted(place[by_place], every_class),
+        offsets,
         bits[by_place],
         _pack_bits(bits, all_words),
         np.concatenate([np.arange(first, words) for first, _ in tables[:-1]]),
         words,
         unions,
-        _find_first_words(volumes, place, places[: int((counts == 1).sum())], 64 * words),
+        _find_first_words(volumes, place, places[:products], 64 * words),
     )
-    # Where a closure changed a hull, the order by volume is not relied on.
-    layout.begin[place[(sure != own) | (sure != possible)]] = 0
-    # Hulls in the order of their bits, then all hulls, then the corners of the outer ones.
-    base = every.take(hull_of_bit).concat(every)
-    corners = np.full((len(alive), 2), -1, np.int64)
+    # The volume of an opaque class is not known.
+    layout.begin[place_of[opaque]] = 0
+    # Hulls in the order of their bits, then the corners of all parts.
+    base = every.take(hull_of_bit)
+    corners = np.full((len(parts), 2), -1, np.int64)
     if unions < words:
-        # Of each outer hull the lowest and the highest corner, as hulls behind all others.
-        rows = every.take(np.maximum(seen[0][alive], 0))
-        first = len(base.offsets) - 1 + np.arange(len(alive))
-        corners = np.stack((first, first + len(alive)), axis=1)
-        corners[np.isin(place[alive], place[(seen[0] < 0) & (sure >= 0)])] = -1
+        # Of each part the lowest and the highest corner, as hulls behind all others.
+        rows = every.take(own[by_place])
+        first = size + np.arange(len(parts))
+        corners = np.stack((first, first + len(parts)), axis=1)
         base = base.concat(rows.corners(0)).concat(rows.corners(1))
-    table = build_superset_table(
-        base, size, _choose_free_cells(every, hulls, closure.tied, unions < words)
-    )
-    # Classes by bit, and which of them have conditions.
-    tied = np.zeros(64 * words, np.bool_)
-    tied[place[[any(c in grouped.conditions for c in part.sides) for part in parts]]] = True
+    table = build_superset_table(base, size, _choose_free_cells(every, unions < words))
     classes: list[QueryClass | None] = [None] * (64 * words)
     for query_class, at in zip(grouped.classes, place_of.tolist(), strict=True):
         classes[at] = query_class
-    return ClassArrays(
-        classes,
-        table,
-        layout,
-        layout._replace(outer=_place_hulls(possible, bits, size)[alive]),
-        corners,
-        size + np.maximum(np.stack(seen), 0)[:, alive],
-        np.where(table.free[1] == table.free[2], table.free[1], -1),
-        tied,
-        np.unique(place[sure != possible]),
-        np.unique(place[(seen[0] < 0) & (sure >= 0)]) if unions < words else every_class[:0],
-    )
-
-
-class _Hulls:
-    """All hulls that are needed, by number."""
-
-    def __init__(self, hulls: Sequence[Hull]) -> None:
-        self.all = list(hulls)
-
-    def add(self, hull: Hull) -> int:
-        self.all.append(hull)
-        return len(self.all) - 1
-
-
-def _number_hulls(closed: ClosedHull | None, own: int, hulls: _Hulls) -> list[int]:
-    """Return the numbers of its hulls; -1 for those that are not there."""
-    if closed is None:
-        return [-1] * (2 + MAX_EXAMPLE_ROWS)
-    part = hulls.all[own]
-    sure = own if closed.sure.sides == part.sides else hulls.add(closed.sure)
-    possible = sure if closed.possible.sides == closed.sure.sides else hulls.add(closed.possible)
-    seen = [own if hull is part else hulls.add(hull) for hull in closed.seen] or [-1]
-    return [sure, possible, *(seen + seen[-1:] * MAX_EXAMPLE_ROWS)[:MAX_EXAMPLE_ROWS]]
-
-
-def _place_hulls(numbers: Numbers, bits: Numbers, size: int) -> Numbers:
-    """Return the places of hulls: at the bit of the part that it equals, else after all bits."""
-    is_part = numbers == np.arange(1, len(numbers) + 1)
-    return np.where(is_part, bits, size + numbers)
+    return ClassArrays(classes, table, layout, corners)
 
 
 def _assign_part_bits(place: Numbers, owner: Numbers, tables: list[tuple[int, int]]) -> Numbers:
@@ -305,42 +247,30 @@ def _find_first_words(
     return np.searchsorted(largest[product_places], largest - VOLUME_SLACK) >> 6
 
 
-def _choose_free_cells(
-    every: Products, hulls: _Hulls, tied: Iterable[Column], with_unions: bool
-) -> Numbers:
+def _choose_free_cells(every: Products, with_unions: bool) -> Numbers:
     """Return cells for columns without a side: none, the lowest, the highest, then either.
 
     Of any two columns the one has its lowest cell and the other its highest in some row: columns
-    are numbered, and each binary digit tells some apart. A column that a condition mentions, or
-    that stands for one, has the lowest cell always.
+    are numbered, and each binary digit tells some apart.
     """
-    place: dict[Column, int] = {}
-    for hull in hulls.all:
-        for column in hull.sides:
-            place.setdefault(column, len(place))
     lowest, highest = every.bottom, every.top - 1
-    for column in tied:
-        if column in place:
-            highest[place[column]] = lowest[place[column]]
     rows = [np.full(every.columns, -1), lowest, highest]
     numbers = np.arange(every.columns)
-    for digit in range(min(MAX_DIGITS, len(place).bit_length()) if with_unions else 0):
+    for digit in range(min(MAX_DIGITS, every.columns.bit_length()) if with_unions else 0):
         is_one = numbers >> digit & 1 == 1
         rows += [np.where(is_one, lowest, highest), np.where(is_one, highest, lowest)]
     return np.stack(rows)
 
 
 class Layout(NamedTuple):
-    """Class i has the hulls `outer[outer_offsets[i]:outer_offsets[i + 1]]`, which contain it.
+    """Class i has the parts `parts[offsets[i]:offsets[i + 1]]`, which are bits and hulls.
 
-    Its parts, which are it, are the bits `parts[part_offsets[i]:part_offsets[i + 1]]`. `real` are
-    the bits that are in use; some are not. `class_word[w]` is the word of the classes whose parts
-    are in word w. Unions begin at word `unions`, and no product before word `begin[i]` contains i.
+    `real` are the bits that are in use; some are not. `class_word[w]` is the word of the classes
+    whose parts are in word w. Unions and opaque classes begin at word `unions`, and no product
+    before word `begin[i]` contains i.
     """
 
-    outer_offsets: Numbers
-    outer: Numbers
-    part_offsets: Numbers
+    offsets: Numbers
     parts: Numbers
     real: Words
     class_word: Numbers

@@ -1,7 +1,8 @@
 """Queries grouped into classes, each a union of products of sets of values.
 
 A product has only one way to be written as a hull, so that equal ones are one class already. Unions
-that are written differently may turn out to be the same later.
+that are written differently may turn out to be the same later. A condition with patterns or
+comparisons of attributes, or of too many products, is *opaque*: a class by how it is written.
 """
 
 from __future__ import annotations
@@ -10,78 +11,84 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from headgate.errors import ExpansionTooLarge
-from headgate.implication.conditions import Conditions, replace_conditions
-from headgate.implication.order.hull import Hull, compute_hull
-from headgate.predicate import Column, Predicate, collect_columns, columns_of, conjunction
+from headgate.implication.conditions import replace_conditions
+from headgate.implication.order.hull import Hull, Side, compute_hull
+from headgate.predicate import Column, Compare, Matches, Predicate, collect_columns, conjunction
 from headgate.predicate.normal_form import to_conjunctions
 from headgate.predicate.tree import order_free_key
-from headgate.schema import Attribute, Stream
+from headgate.schema import BOOLEAN, Attribute, Stream, ValueSet
 
 MAX_PARTS = 64  # a bit each in a word, see `cover`
+
+
+OPAQUE = "\0opaque"  # as a source: no stream is called so
 
 
 @dataclass(frozen=True, slots=True)
 class QueryClass:
     """Queries that hold for the same rows: their places, and the condition of the first.
 
-    Its rows are those of all `parts`, whose columns are the stream's and those that stand for
-    conditions.
+    Its rows are those of all `parts`. The only part of an opaque class is a column of its own.
     """
 
     places: list[int]
     condition: Predicate
     parts: list[Hull]
+    is_opaque: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class QueryClasses:
-    """`too_large` are the places of queries that would be too many parts."""
+    """All classes, and what is declared of the columns of their parts."""
 
     classes: list[QueryClass]
     attributes: dict[Column, Attribute]
-    conditions: Conditions
-    too_large: list[int]
 
 
 def group_into_classes(monotone: Sequence[Predicate], stream: Stream) -> QueryClasses:
     """Group conditions in monotone form into classes; those that never hold have none."""
     attributes: dict[Column, Attribute] = {}
-    conditions: Conditions = {}
     classes: dict[Hashable, QueryClass] = {}
-    too_large = []
     for place, condition in enumerate(monotone):
-        replaced = replace_conditions(condition, conditions)
-        _declare(replaced, attributes, conditions, stream)
-        try:
-            parts = _list_parts(replaced, attributes)
-        except ExpansionTooLarge:
-            too_large.append(place)
+        parts = _list_plain_parts(condition, attributes, stream)
+        if parts == []:
             continue
-        if parts:
-            # Products are keyed by their sides, unions by how they are written, up to order.
-            is_product = len(parts) == 1
-            key = frozenset(parts[0].sides.items()) if is_product else order_free_key(condition)
-            key = (is_product, key)
-            classes.setdefault(key, QueryClass([], condition, parts)).places.append(place)
-    return QueryClasses(list(classes.values()), attributes, conditions, too_large)
-
-
-def _declare(
-    replaced: Predicate,
-    attributes: dict[Column, Attribute],
-    conditions: Conditions,
-    stream: Stream,
-) -> None:
-    """Add what the stream declares of columns that were not met before."""
-    for column in collect_columns(replaced):
-        if column in attributes:
-            continue
-        condition = conditions.get(column)
-        if condition is None:
-            attributes[column] = stream[column.name]
+        # Products are keyed by their sides, all others by how they are written, up to order.
+        if parts is not None and len(parts) == 1:
+            key: Hashable = (True, frozenset(parts[0].sides.items()))
         else:
-            nullable = any(stream[mentioned.name].nullable for mentioned in columns_of(condition))
-            attributes[column] = Attribute(column.name, column.type, nullable=nullable)
+            key = (False, order_free_key(condition))
+        known = classes.get(key)
+        if known is None:
+            is_opaque = parts is None
+            if parts is None:
+                parts = [_make_opaque_part(len(classes), attributes)]
+            known = classes[key] = QueryClass([], condition, parts, is_opaque)
+        known.places.append(place)
+    return QueryClasses(list(classes.values()), attributes)
+
+
+def _list_plain_parts(
+    condition: Predicate, attributes: dict[Column, Attribute], stream: Stream
+) -> list[Hull] | None:
+    """Return the products of which a condition is the union; None if it is opaque."""
+    conditions: dict[Column, Matches | Compare] = {}
+    replaced = replace_conditions(condition, conditions)
+    if conditions:
+        return None
+    for column in collect_columns(replaced):
+        if column not in attributes:
+            attributes[column] = stream[column.name]
+    try:
+        return _list_parts(replaced, attributes)
+    except ExpansionTooLarge:
+        return None
+
+
+def _make_opaque_part(number: int, attributes: dict[Column, Attribute]) -> Hull:
+    column = Column(str(number), BOOLEAN, OPAQUE)
+    attributes[column] = Attribute(column.name, BOOLEAN)
+    return Hull({column: Side(ValueSet.points(BOOLEAN, [1]), False)})
 
 
 def _list_parts(replaced: Predicate, attributes: dict[Column, Attribute]) -> list[Hull]:

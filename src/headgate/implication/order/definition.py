@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from headgate.implication.decision import decide_by_search, decide_implication
+from headgate.implication.decision import decide_pair
 from headgate.implication.pair import Constraints
 from headgate.predicate import Predicate, decide_satisfiability
 from headgate.predicate.answer import Answer
@@ -52,7 +52,9 @@ def order_by_definition(conditions: Sequence[Predicate], stream: Stream) -> Orde
     places = [at for at, condition in enumerate(conditions) if _can_hold(condition, stream)]
     # By pair (p, q): does p imply q?
     answers = {
-        (p, q): _decide_pair(conditions[p], conditions[q], stream) for p in places for q in places
+        (p, q): decide_pair(conditions[p], conditions[q], stream).answer
+        for p in places
+        for q in places
     }
     same_as = list(range(len(conditions)))
     for q in places:
@@ -77,9 +79,3 @@ def _can_hold(condition: Predicate, stream: Stream) -> bool:
     declared = Constraints.of(stream, (condition,))
     answer = decide_satisfiability(condition, declared.domains, declared.required).answer
     return answer is not Answer.NO
-
-
-def _decide_pair(p: Predicate, q: Predicate, stream: Stream) -> Answer:
-    declared = Constraints.of(stream, (p, q))
-    answer = decide_by_search(p, q, declared).answer
-    return decide_implication(p, q, declared).answer if answer is Answer.UNKNOWN else answer

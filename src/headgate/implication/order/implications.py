@@ -2,8 +2,9 @@
 
 Queries that hold for the same rows are one class, and a class is a union of products. A class lies
 inside another if each product of it lies in one of the other's, which bitmaps find (`arrays`),
-or in several together (`kernels.cover`). What conditions say of each other is settled before
-(`closure`). What is reported is the transitive reduction (`kernels.parents`).
+or in several together (`kernels.cover`). Pairs with patterns or comparisons of attributes are
+found by example rows (`examples`). What is reported is the transitive reduction
+(`kernels.parents`).
 """
 
 from __future__ import annotations
@@ -11,51 +12,51 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from headgate.implication.decision import decide_implication
+from headgate.implication.decision import decide_pair
 from headgate.implication.order.arrays import ClassArrays, build_arrays
 from headgate.implication.order.classes import QueryClass, group_into_classes
-from headgate.implication.order.closure import Closure
 from headgate.implication.order.definition import Order
+from headgate.implication.order.examples import Row, find_example, find_pairs_by_examples
 from headgate.implication.order.kernels.cover import COVERED
 from headgate.implication.order.kernels.parents import (
     JointContainers,
-    find_containing,
     find_direct_parents,
     find_joint_containers,
 )
 from headgate.implication.order.products import Numbers
-from headgate.implication.pair import Constraints
 from headgate.jit import warn_before_compiling
 from headgate.predicate import Predicate
 from headgate.predicate.answer import Answer
 from headgate.schema import Stream
 
 MAX_PAIRS = 20_000_000  # of a query and a direct parent
-# Pairs of unions with conditions are decided one by one, as many as the larger of these says.
-MIN_PAIR_PROOFS = 300
-PAIR_PROOFS_PER_CLASS = 0.02
 CLASSES_PER_BLOCK = 512
 
 
 def find_implications(
-    conditions: Sequence[Predicate], stream: Stream, progress: Callable[[int], None] | None = None
+    conditions: Sequence[Predicate],
+    stream: Stream,
+    progress: Callable[[int], None] | None = None,
+    examples: Sequence[Row | None] | None = None,
 ) -> Order:
     """Return how conditions on one stream, in monotone form, imply one another.
 
     The order is that of `order_by_definition`, except past the budgets, which `Order` then says.
-    That a condition is never TRUE may stay unnoticed: leave such out before.
+    `examples` are rows for which each condition is TRUE; without them they are looked for. That a
+    condition is never TRUE may stay unnoticed: leave such out before.
     """
     warn_before_compiling(__package__)
-    classes = group_into_classes(conditions, stream)
-    closure = Closure(classes, stream)
-    known = build_arrays(classes, closure)
-    # Unions that contain a class by several parts come first: the reduction needs them.
-    also, unknown, is_complete = _find_joint_containers(known, stream)
-    same, pairs, lists_all = _find_parents(known, also, progress)
+    known = build_arrays(group_into_classes(conditions, stream))
+    advance = progress or (lambda _: None)
+    # What bitmaps do not see comes first, because the reduction needs it.
+    opaque = _prove_opaque_pairs(known, stream, examples)
+    joint, undecided, is_complete = _find_joint_containers(known, stream)
+    also = _merge_containers([*opaque.pairs, *joint], len(known.classes))
+    same, pairs, lists_all = _find_parents(known, also, advance)
     # Classes that turned out to be the same are merged, and bits become places of queries.
     merged = _merge_places(known.classes, same)
     firsts = np.array([places[0] if places else -1 for places in merged], np.int64)
@@ -63,63 +64,84 @@ def find_implications(
         _find_firsts(merged, len(conditions)),
         _list_children(pairs, firsts, len(conditions)),
         {},
-        is_complete and lists_all,
-        _list_skipped(known, classes.too_large),
+        opaque.is_complete and is_complete and lists_all,
+        opaque.skipped,
     )
-    unknown += _list_doubtful(known, also)
-    order.undecided.update(_list_undecided(unknown, firsts[same], order))
+    undecided += opaque.undecided
+    order.undecided.update(_list_undecided(undecided, firsts[same], order))
     return order
 
 
-def _list_skipped(known: ClassArrays, too_large: list[int]) -> set[int]:
-    """Return queries of too many parts, and those of which no row is known."""
-    unseen = [known.classes[at] for at in known.unseen.tolist()]
-    return {*too_large, *(place for c in unseen if c is not None for place in c.places)}
+class _OpaquePairs(NamedTuple):
+    """Pairs of a class and one that contains it, undecided pairs, and places without a row."""
+
+    pairs: list[tuple[int, int]]
+    undecided: list[tuple[int, int]]
+    skipped: set[int]
+    is_complete: bool
+
+
+def _prove_opaque_pairs(
+    known: ClassArrays,
+    stream: Stream,
+    examples: Sequence[Row | None] | None,
+) -> _OpaquePairs:
+    """Find all pairs of classes of which one is opaque."""
+    used = [(at, c) for at, c in enumerate(known.classes) if c is not None]
+    opaque = np.array([c.is_opaque for _, c in used], np.bool_)
+    if not opaque.any():
+        return _OpaquePairs([], [], set(), True)
+    rows = [
+        find_example(c.condition, stream) if examples is None else examples[c.places[0]]
+        for _, c in used
+    ]
+    # The search numbers only the classes that there are.
+    numbers = [at for at, _ in used]
+    proven = find_pairs_by_examples([c.condition for _, c in used], opaque, stream, rows)
+    return _OpaquePairs(
+        [(numbers[p], numbers[q]) for p, outer in enumerate(proven.implied) for q in outer],
+        [(numbers[p], numbers[q]) for p, q in proven.undecided],
+        {place for p in proven.without_row if opaque[p] for place in used[p][1].places},
+        proven.is_complete,
+    )
+
+
+def _merge_containers(pairs: list[tuple[int, int]], count: int) -> JointContainers:
+    """Return pairs of a class and one that contains it by the inner one."""
+    inner, outer = np.array(sorted(set(pairs)), np.int64).reshape(-1, 2).T
+    return JointContainers(np.searchsorted(inner, np.arange(count + 1)), outer.copy())
 
 
 def _find_joint_containers(
     known: ClassArrays, stream: Stream
-) -> tuple[JointContainers, list[tuple[int, int]], bool]:
+) -> tuple[list[tuple[int, int]], list[tuple[int, int]], bool]:
     """Return the unions that contain a class jointly, undecided pairs, and whether that is all."""
     layout, count = known.layout, len(known.classes)
-    none = JointContainers(np.zeros(count + 1, np.int64), np.zeros(0, np.int64))
-    unknown: list[tuple[int, int]] = []
+    pairs: list[tuple[int, int]] = []
+    undecided: list[tuple[int, int]] = []
     if layout.unions == layout.words:
-        return none, unknown, True
-    first, second = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)]
-    left, budget = MAX_PAIRS, max(MIN_PAIR_PROOFS, round(PAIR_PROOFS_PER_CLASS * count))
-    arguments = (
-        *(known.table, layout, none),
-        *(known.corners, known.sources, known.pinned, known.tied),
-    )
+        return pairs, undecided, True
+    arguments = (known.table, layout, _merge_containers([], count), known.corners)
+    left = MAX_PAIRS
     for _, (inner, outer, answers, _) in _run_blocks(find_joint_containers, arguments, count, left):
-        holds = answers == COVERED
-        # The kernel leaves pairs undecided that have conditions: these are decided one by one.
-        for at in np.flatnonzero(~holds).tolist():
-            p, q = known.classes[inner[at]], known.classes[outer[at]]
-            assert p is not None
-            assert q is not None
-            budget -= 1
-            answer = Answer.UNKNOWN if budget < 0 else _decide_pair(p, q, stream)
-            holds[at] = answer is Answer.YES
-            if answer is Answer.UNKNOWN:
-                unknown.append((int(inner[at]), int(outer[at])))
-        first.append(inner[holds])
-        second.append(outer[holds])
+        for i, j, answer in zip(inner.tolist(), outer.tolist(), answers.tolist(), strict=True):
+            # What is past the budget of the kernel is decided by itself.
+            decided = Answer.YES if answer == COVERED else _decide_classes(known, i, j, stream)
+            if decided is Answer.YES:
+                pairs.append((i, j))
+            elif decided is Answer.UNKNOWN:
+                undecided.append((i, j))
         left -= len(inner)
         if left < 0:
-            break
-    inner, outer = np.concatenate(first), np.concatenate(second)
-    # Pairs by their inner class, as offsets and classes.
-    order = np.argsort(inner, kind="stable")
-    offsets = np.searchsorted(inner[order], np.arange(count + 1))
-    return JointContainers(offsets, outer[order].astype(np.int64)), unknown, left >= 0
+            return pairs, undecided, False
+    return pairs, undecided, True
 
 
-def _decide_pair(p: QueryClass, q: QueryClass, stream: Stream) -> Answer:
-    return decide_implication(
-        p.condition, q.condition, Constraints.of(stream, (p.condition, q.condition))
-    ).answer
+def _decide_classes(known: ClassArrays, i: int, j: int, stream: Stream) -> Answer:
+    p, q = known.classes[i], known.classes[j]
+    assert p is not None
+    assert q is not None
+    return decide_pair(p.condition, q.condition, stream).answer
 
 
 def _run_blocks(
@@ -140,7 +162,7 @@ def _run_blocks(
 
 
 def _find_parents(
-    known: ClassArrays, also: JointContainers, progress: Callable[[int], None] | None
+    known: ClassArrays, also: JointContainers, advance: Callable[[int], None]
 ) -> tuple[Numbers, list[tuple[Numbers, Numbers]], bool]:
     """Return the first equal class of each, child-parent pairs, and whether these are all."""
     count = len(known.classes)
@@ -155,30 +177,12 @@ def _find_parents(
         same[start:stop] = firsts
         pairs.append((children, parents))
         left -= len(children)
-        if progress is not None:
-            classes = known.classes[start:stop]
-            progress(sum(len(c.places) for c in classes if c is not None))
+        classes = known.classes[start:stop]
+        advance(sum(len(c.places) for c in classes if c is not None))
         # Past the budget of pairs the order is incomplete, which is reported.
         if left < 0 or reached < stop:
             return same, pairs, False
     return same, pairs, True
-
-
-def _list_doubtful(known: ClassArrays, also: JointContainers) -> list[tuple[int, int]]:
-    """Return pairs that are apart only because something about their conditions is unknown."""
-    pairs = []
-    layout = known.layout
-    bits = np.zeros(len(layout.class_word), np.uint64)
-    out = np.zeros(layout.words, np.uint64)
-    for i in known.doubtful.tolist():
-        # What contains the class with the sure hulls, then with the smallest possible ones.
-        maybe = []
-        for hulls in (layout, known.possible):
-            find_containing(known.table, hulls, also, i, out, bits, 0, layout.real[: layout.words])
-            maybe.append(out.copy())
-        only_possible = np.unpackbits((maybe[1] & ~maybe[0]).view(np.uint8), bitorder="little")
-        pairs += [(i, int(j)) for j in np.flatnonzero(only_possible)]
-    return pairs
 
 
 def _merge_places(classes: list[QueryClass | None], same: Numbers) -> list[list[int]]:

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 
 from headgate.predicate.pattern.automaton import Automaton, Symbol
+from headgate.predicate.pattern.character_set import SURROGATES
 
-SURROGATES = (0xD800, 0xE000)  # code points that are no characters, from the first up to the second
 PREFERRED = "azxkm0189 .-~AZ"  # characters that read well in an example, the best first
 SIGMA, SMALL_SIGMAS = "Σ", "σς"
 

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
-from headgate.predicate.pattern.character_set import WORD, CharacterSet
-from headgate.predicate.pattern.java_regex import translate
+from headgate.predicate.pattern.character_set import MAX_CODE_POINT, SURROGATES, WORD, CharacterSet
+from headgate.predicate.pattern.java_regex import compile_re2, translate
 from headgate.predicate.pattern.like import ANY_MANY, ANY_ONE, LikePattern, parse_like
 from headgate.predicate.pattern.regex_tree import (
     Alternation,
@@ -217,10 +217,9 @@ class RegexAutomaton:
     def _build(self, tree: RegexTree, source: int) -> int:
         """Add a tree behind a node; return the node behind the tree."""
         if isinstance(tree, Letter):
-            if tree.members.categories:
-                raise NoAutomaton  # what it holds depends on the version of Unicode
-            self.sets[tree.members] = None
-            return self._connect(source, tree.members, self._node())
+            members = _resolve_categories(tree.members)
+            self.sets[members] = None
+            return self._connect(source, members, self._node())
         if isinstance(tree, Place):
             return self._build_place(tree, source)
         if isinstance(tree, Concatenation):
@@ -352,7 +351,20 @@ class RegexAutomaton:
 
 
 class NoAutomaton(Exception):
-    """A pattern has no automaton: it is too long, or a class of it is a category of Unicode."""
+    """A pattern has no automaton, because it is too long."""
+
+
+@lru_cache(maxsize=1_000)
+def _resolve_categories(members: CharacterSet) -> CharacterSet:
+    """Return a set with the categories of Unicode spelled out, as RE2 knows them."""
+    if not members.categories:
+        return members
+    ranges = []
+    for low, high in ((0, SURROGATES[0]), (SURROGATES[1], MAX_CODE_POINT + 1)):
+        text = "".join(map(chr, range(low, high)))
+        runs = compile_re2(f"{members.text}+").finditer(text)
+        ranges += [(low + run.start(), low + run.end() - 1) for run in runs]
+    return CharacterSet.of(*ranges)
 
 
 def _holds(place: Place, before: _Surroundings, behind: str) -> bool:

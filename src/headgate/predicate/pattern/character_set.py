@@ -13,6 +13,7 @@ from dataclasses import dataclass
 Range = tuple[int, int]
 
 MAX_CODE_POINT = 0x10FFFF
+SURROGATES = (0xD800, 0xE000)  # from the first up to before the second: no characters
 
 
 @dataclass(frozen=True, slots=True)

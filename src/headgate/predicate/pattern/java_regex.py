@@ -22,6 +22,7 @@ documentation was read off its behaviour.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Protocol
@@ -76,10 +77,20 @@ _REFUSED_FLAGS = {
 _ANCHORS = {place.value: place for place in (Place.START, Place.END, Place.BOUNDARY)}
 
 
+class TextSpan(Protocol):
+    """Where a match lies in its text."""
+
+    def start(self) -> int: ...
+
+    def end(self) -> int: ...
+
+
 class CompiledPattern(Protocol):
     """A pattern that is ready to search texts."""
 
     def search(self, text: str) -> object | None: ...
+
+    def finditer(self, text: str) -> Iterator[TextSpan]: ...
 
 
 def to_re2(pattern: str) -> str:

@@ -22,7 +22,10 @@ from headgate.jit import inlined_kernel, kernel, lowest_bit
 
 
 class JointContainers(NamedTuple):
-    """`classes[offsets[i]:offsets[i + 1]]` contain class i by several of their parts together."""
+    """`classes[offsets[i]:offsets[i + 1]]` contain class i, though no single part of them does.
+
+    Several parts of a union do together, or one of the two is opaque.
+    """
 
     offsets: Numbers
     classes: Numbers
@@ -39,19 +42,19 @@ def _fold(layout, bits):
 def find_containing(s, layout, also, i, out, bits, begin, among):
     """Write the classes of `among` that contain class i and are not it, from word `begin` on.
 
-    All its outer hulls must be inside parts of theirs. `bits` has room for all parts.
+    All its parts must be inside parts of theirs. `bits` has room for all parts.
     """
-    # The AND over the outer hulls of the class: each must be inside a part of the same class.
+    # The AND over the parts of the class: each must be inside a part of the same other class.
     for w in range(begin, len(out)):
         out[w] = among[w]
-    for at in range(layout.outer_offsets[i], layout.outer_offsets[i + 1]):
-        find_supersets(s, layout.outer[at], 0, bits, begin, out, layout.class_word)
+    for at in range(layout.offsets[i], layout.offsets[i + 1]):
+        find_supersets(s, layout.parts[at], 0, bits, begin, out, layout.class_word)
         for w in range(layout.words, len(bits)):
             bits[w] &= layout.real[w]
         _fold(layout, bits)
         for w in range(begin, len(out)):
             out[w] &= bits[w]
-    # Unions that contain it by several parts together were found before.
+    # What contains it otherwise was found before.
     for at in range(also.offsets[i], also.offsets[i + 1]):
         place = also.classes[at]
         if place >> 6 >= begin:
@@ -84,7 +87,7 @@ def find_direct_parents(s, layout, also, start, stop, most):
     count = 0
     i = start
     while i < stop and count <= most:
-        if layout.outer_offsets[i] == layout.outer_offsets[i + 1]:
+        if layout.offsets[i] == layout.offsets[i + 1]:
             i += 1
             continue
         begin = layout.begin[i]
@@ -137,27 +140,25 @@ def find_direct_parents(s, layout, also, start, stop, most):
 
 
 @kernel
-def _check_hulls(s, layout, i, union, hulls, free):
-    """Check whether the parts of a union cover all hulls of class i."""
-    # The first hull that is not covered, or undecided, decides.
-    begin, end = layout.part_offsets[union], layout.part_offsets[union + 1]
+def _check_parts(s, layout, i, union):
+    """Check whether the parts of a union cover all parts of class i."""
+    # The first part that is not covered, or undecided, decides.
+    begin, end = layout.offsets[union], layout.offsets[union + 1]
     answer = COVERED
-    for at in range(layout.outer_offsets[i], layout.outer_offsets[i + 1]):
-        answer = check_cover(s.hulls, hulls[at], free, layout.parts, begin, end)
+    for at in range(layout.offsets[i], layout.offsets[i + 1]):
+        answer = check_cover(s.hulls, layout.parts[at], s.free[0], layout.parts, begin, end)
         if answer != COVERED:
             break
     return answer
 
 
 @kernel
-def find_joint_containers(s, layout, also, corners, sources, pinned, tied, start, stop, most):
+def find_joint_containers(s, layout, also, corners, start, stop, most):
     """Return pairs of a class and a union that contains it by several of its parts together.
 
-    All corners of the class's hulls are in the union; the third array says whether its parts cover
-    the hulls. Where they do not, the pair is left out, except if one of the two is `tied`: then it
-    may contain it all the same, unless one of the `sources` sticks out, which have the cells
-    `pinned` if the union has conditions. Classes without corners, -1, are left out. It ends past
-    `most` pairs; the last answer is the first class that it did not reach.
+    All corners of the class's parts are in the union; the third array says whether its parts cover
+    them, or that it is undecided. It ends past `most` pairs; the last answer is the first class
+    that it did not reach.
     """
     words = layout.words
     everything = layout.real[:words]
@@ -169,10 +170,7 @@ def find_joint_containers(s, layout, also, corners, sources, pinned, tied, start
     count = 0
     i = start
     while i < stop and count <= most:
-        first, last = layout.outer_offsets[i], layout.outer_offsets[i + 1]
-        if first == last or corners[first, 0] < 0:
-            i += 1
-            continue
+        first, last = layout.offsets[i], layout.offsets[i + 1]
         # Candidates: unions that do not contain the class by single parts.
         find_containing(s, layout, also, i, out, bits, layout.unions, everything)
         for w in range(layout.unions, words):
@@ -198,19 +196,9 @@ def find_joint_containers(s, layout, also, corners, sources, pinned, tied, start
             while left[w]:
                 union = 64 * w + lowest_bit(left[w])
                 left[w] &= left[w] - np.uint64(1)
-                answer = _check_hulls(s, layout, i, union, layout.outer, s.free[0])
-                if answer == UNCOVERED and not tied[i] and not tied[union]:
+                answer = _check_parts(s, layout, i, union)
+                if answer == UNCOVERED:
                     continue
-                # Conditions may make it covered all the same, unless known rows of the class stick
-                # out.
-                if answer != COVERED:
-                    free = pinned if tied[union] else s.free[0]
-                    refuted = False
-                    for hulls in sources:
-                        status = _check_hulls(s, layout, i, union, hulls, free)
-                        refuted |= status == UNCOVERED
-                    if refuted:
-                        continue
                 inner, outer = _with_room(inner, count), _with_room(outer, count)
                 answers = _with_room(answers, count)
                 inner[count], outer[count], answers[count] = i, union, answer
