@@ -95,10 +95,11 @@ def test_many_queries_are_compared_as_few_are() -> None:
     statements = [f"CREATE QUERY q{x} AS SELECT * FROM r WHERE a > {x}" for x in range(50)]
     read = list(script.read(";\n".join((SCHEMA, *statements))))
     queries = QuerySet(script.schema, [result for result in read if isinstance(result, Query)])
-    steps: list[int] = []
-    result = hg.check(queries, progress=steps.append)
+    steps: list[tuple[int, str]] = []
+    result = hg.check(queries, progress=lambda count, label: steps.append((count, label)))
     assert [f.implied_by for f in result] == [(f"q{x + 1}",) for x in range(49)] + [()]
-    assert sum(steps) == 100
+    assert sum(count for count, _ in steps) == 100
+    assert {label for _, label in steps} == {"checking each query", "comparing queries"}
 
 
 def test_joins_and_aggregates_are_checked_too() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
@@ -32,8 +33,7 @@ from headgate.cli.output import (
 )
 from headgate.errors import UsageError
 from headgate.events.json_lines import format_json
-from headgate.findings.checks import Finding, list_ids
-from headgate.findings.checks import check as check_queries
+from headgate.findings.checks import MAX_SECONDS, CheckRun, Finding, list_ids
 from headgate.plots.figures import check_plot_path
 from headgate.predicate.answer import Answer
 from headgate.queries import QuerySet
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from headgate.stateful.analysis.witness import Witness
 
 MAX_SHOWN_QUERIES = 50
+INTERRUPTED = 130  # as shells say it of Ctrl-C
 MAX_SHOWN_SUGGESTIONS = 4
 MAX_NAME_LENGTH = 200  # characters in the name of a file
 MAX_CONTINUATIONS = 5  # of a witness, for each of its rows
@@ -78,6 +79,15 @@ def check(
             show_default=False,
         ),
     ] = None,
+    seconds: Annotated[
+        float,
+        typer.Option(
+            metavar="S",
+            min=0,
+            help="Processor time for comparing queries with patterns in pairs; what is left then "
+            "is named as open.",
+        ),
+    ] = MAX_SECONDS,
     strict: StrictOption = False,
     format: FormatOption = Format.table,
 ) -> None:
@@ -88,7 +98,8 @@ def check(
     attribute at fault is named, with additions that would make its memory bounded.
 
     Exit code 0 when all is well, 1 with findings, 4 when it is unknown whether some query can be
-    TRUE, or whether its memory is bounded.
+    TRUE, or whether its memory is bounded. Interrupted with Ctrl-C it shows what it knows so far,
+    with exit code 130.
 
     Examples:
 
@@ -106,9 +117,11 @@ def check(
         query_set = QuerySet(
             query_set.schema, [query_set[id_] for id_ in ids], report=query_set.report
         )
+    run = CheckRun(list(query_set), seconds)
     # Each query is checked by itself, then compared with the others: two steps.
-    with show_progress("checking", 2 * len(query_set)) as advance:
-        findings = check_queries(query_set, progress=advance)
+    with show_progress("checking", 2 * len(query_set)) as advance, suppress(KeyboardInterrupt):
+        run.run(advance)
+    findings = run.findings()
     if format is Format.json:
         # Scripts read this object, so keys may be added but never renamed.
         errors = [row.as_json() for row in query_set.report.errors]
@@ -120,6 +133,12 @@ def check(
         write_witnesses(findings, witness, size)
     if plot is not None:
         plot_query(findings, plot)
+    if not run.is_complete:
+        open_error_console().print(
+            f"interrupted: {len(findings):,} of {len(query_set):,} queries were checked, "
+            "and not yet compared with each other"
+        )
+        raise typer.Exit(INTERRUPTED)
     raise typer.Exit(_choose_exit_code(query_set, findings))
 
 

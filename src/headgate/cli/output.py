@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Protocol
 
 import typer
 from rich.console import Console
@@ -99,9 +99,18 @@ def open_error_console() -> Console:
     return Console(stderr=True, highlight=False, soft_wrap=True)
 
 
+class Advance(Protocol):
+    """What moves a progress bar."""
+
+    def __call__(self, count: int, label: str | None = None) -> None: ...
+
+
 @contextmanager
-def show_progress(label: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
-    """Show a progress bar on stderr when that is a terminal; nothing otherwise."""
+def show_progress(label: str, total: int | None = None) -> Iterator[Advance]:
+    """Show a progress bar on stderr when that is a terminal; nothing otherwise.
+
+    It is advanced by a count, and may get another label with it.
+    """
     bar = Progress(
         SpinnerColumn(),
         TextColumn("{task.description}"),
@@ -113,7 +122,11 @@ def show_progress(label: str, total: int | None = None) -> Iterator[Callable[[in
     )
     with bar:
         task = bar.add_task(label, total=total)
-        yield lambda count: bar.advance(task, count)
+
+        def advance(count: int, label: str | None = None) -> None:
+            bar.update(task, advance=count, description=label)
+
+        yield advance
 
 
 def load_queries(

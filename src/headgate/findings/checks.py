@@ -5,22 +5,27 @@ Contradictions, duplicates, which queries imply which, and whether bounded memor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+import time
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, overload
 
-from headgate.predicate import Predicate, Satisfiability, simplify, to_monotone
+from headgate.predicate import Satisfiability, simplify, to_monotone
 from headgate.predicate.answer import Answer
 from headgate.predicate.tree import order_free_key
 from headgate.queries import Query, QuerySet, decide_query_satisfiability
-from headgate.schema import Stream, Value
 
 if TYPE_CHECKING:
     from headgate.implication.order.definition import Order
     from headgate.stateful.analysis.verdict import Verdict
 
 MAX_PAIRWISE_FILTERS = 10  # so few are compared in pairs, which needs no kernels
+MAX_SECONDS = 300.0  # of processor time, for all pairs of a run
+CHECKING, COMPARING = "checking each query", "comparing queries"  # passes, for people
+NOT_COMPARED = "not compared with the others: the check was interrupted"
 MAX_NAMED_QUERIES = 3  # in a reason
+
+Progress = Callable[[int, str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +93,88 @@ class _Relations:
     left_open: str = ""
 
 
+class CheckRun:
+    """A check of queries, of which what is known so far can be read at any time.
+
+    It has three passes: each query is checked by itself, conditions with patterns are compared
+    with others pair by pair, and all others are compared. A query takes at most a second of
+    processor time and a pair a fifth of one; `seconds` limits all pairs together. What is past a
+    limit is left open, by name.
+
+    Parameters
+    ----------
+    queries
+        The queries to check.
+    seconds
+        The processor time that comparing pairs may take in all.
+
+    Examples
+    --------
+    >>> import headgate as hg
+    >>> queries = hg.read_queries("examples/trades/schema.sql", "examples/trades/queries.sql")
+    >>> run = CheckRun(list(queries))
+    >>> run.run()
+    >>> [finding.id for finding in run.findings() if not finding.is_fine]
+    []
+    """
+
+    def __init__(self, queries: Sequence[Query], seconds: float = MAX_SECONDS) -> None:
+        self.queries = queries
+        self._seconds = seconds
+        self._satisfiabilities: list[Satisfiability] = []
+        self._verdicts: list[Verdict | None] = []
+        self._relations: list[_Relations] = []
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all passes have ended."""
+        return len(self._relations) == len(self.queries)
+
+    def run(self, progress: Progress | None = None) -> None:
+        """Run all passes; interrupted, it keeps what is known."""
+        advance = progress or (lambda _count, _label: None)
+        for query in self.queries:
+            satisfiability, verdict = _check_one(query)
+            self._satisfiabilities.append(satisfiability)
+            self._verdicts.append(verdict)
+            advance(1, CHECKING)
+        # Comparing needs to know first which queries are never TRUE.
+        self._relations = _relate_queries(
+            self.queries, self._satisfiabilities, advance, self._seconds
+        )
+
+    def findings(self) -> list[Finding]:
+        """Return a finding for each query that was checked, in the order of the queries."""
+        checked = self.queries[: len(self._verdicts)]
+        relations = self._relations or [
+            _Relations(order_free_key(query.where), left_open=NOT_COMPARED) for query in checked
+        ]
+        # The id of the first query with each selection.
+        originals: dict[Hashable, str] = {}
+        findings = []
+        for query, satisfiability, verdict, related in zip(
+            checked, self._satisfiabilities, self._verdicts, relations, strict=True
+        ):
+            original = originals.setdefault(_selection_key(query, related.same), query.id)
+            duplicate_of = None if original == query.id else original
+            findings.append(
+                Finding(
+                    id=query.id,
+                    satisfiable=satisfiability.answer,
+                    duplicate_of=duplicate_of,
+                    implied_by=() if duplicate_of else related.implied_by,
+                    bounded=Answer.YES if verdict is None else verdict.bounded,
+                    reason=_write_reason(satisfiability, duplicate_of, related.left_open, verdict),
+                    memory=verdict,
+                )
+            )
+        return findings
+
+
 @overload
-def check(queries: QuerySet, progress: Callable[[int], None] | None = None) -> list[Finding]: ...
+def check(
+    queries: QuerySet, progress: Progress | None = None, *, seconds: float = MAX_SECONDS
+) -> list[Finding]: ...
 
 
 @overload
@@ -98,7 +183,9 @@ def check(queries: Query) -> Finding: ...
 
 def check(
     queries: QuerySet | Query,
-    progress: Callable[[int], None] | None = None,
+    progress: Progress | None = None,
+    *,
+    seconds: float = MAX_SECONDS,
 ) -> list[Finding] | Finding:
     """Check queries before they run.
 
@@ -111,8 +198,11 @@ def check(
     queries
         A query set, or one query.
     progress
-        Called with a number of queries: each is counted twice, when it is checked by itself and
-        when it is compared with the others.
+        Called with a number of queries and the name of the pass that is done with them. Each query
+        is counted twice: when it is checked by itself, and when it is compared with the others.
+    seconds
+        The processor time that comparing pairs of conditions with patterns, or comparisons of
+        attributes, may take in all. Pairs that are left then are named as open.
 
     Returns
     -------
@@ -129,40 +219,10 @@ def check(
     >>> len(hg.check(queries)) == len(queries)
     True
     """
-    if isinstance(queries, Query):
-        return _check_all([queries], lambda _: None)[0]
-    return _check_all(list(queries), progress or (lambda _: None))
-
-
-def _check_all(queries: Sequence[Query], advance: Callable[[int], None]) -> list[Finding]:
-    satisfiabilities, verdicts = [], []
-    for query in queries:
-        satisfiability, verdict = _check_one(query)
-        satisfiabilities.append(satisfiability)
-        verdicts.append(verdict)
-        advance(1)
-    # Comparing needs to know first which queries are never TRUE.
-    relations = _relate_queries(queries, satisfiabilities, advance)
-    # The id of the first query with each selection.
-    originals: dict[Hashable, str] = {}
-    findings = []
-    for query, satisfiability, verdict, related in zip(
-        queries, satisfiabilities, verdicts, relations, strict=True
-    ):
-        original = originals.setdefault(_selection_key(query, related.same), query.id)
-        duplicate_of = None if original == query.id else original
-        findings.append(
-            Finding(
-                id=query.id,
-                satisfiable=satisfiability.answer,
-                duplicate_of=duplicate_of,
-                implied_by=() if duplicate_of else related.implied_by,
-                bounded=Answer.YES if verdict is None else verdict.bounded,
-                reason=_write_reason(satisfiability, duplicate_of, related.left_open, verdict),
-                memory=verdict,
-            )
-        )
-    return findings
+    run = CheckRun([queries] if isinstance(queries, Query) else list(queries), seconds)
+    run.run(progress)
+    findings = run.findings()
+    return findings[0] if isinstance(queries, Query) else findings
 
 
 def _check_one(query: Query) -> tuple[Satisfiability, Verdict | None]:
@@ -182,13 +242,15 @@ def _check_one(query: Query) -> tuple[Satisfiability, Verdict | None]:
 def _relate_queries(
     queries: Sequence[Query],
     satisfiabilities: Sequence[Satisfiability],
-    advance: Callable[[int], None],
+    advance: Progress,
+    seconds: float,
 ) -> list[_Relations]:
     """Relate each query to the others; what is no filter or never TRUE only to equal ones.
 
     All contradictions hold for the same rows, none, but only equal ones are called duplicates.
     """
     relations: list[_Relations] = []
+    deadline = time.process_time() + seconds
     # By stream, the positions in `queries` of the filters to be compared.
     filters: dict[str, list[int]] = {}
     conditions = []
@@ -201,8 +263,18 @@ def _relate_queries(
     # In an order, `number` counts the filters of one stream; `at` is the position in `queries`.
     for positions in filters.values():
         stream = queries[positions[0]].sources[0].stream
-        witnesses = [satisfiabilities[at].witness for at in positions]
-        order = _order_conditions([conditions[at] for at in positions], stream, advance, witnesses)
+        chosen = [conditions[at] for at in positions]
+        if len(positions) > MAX_PAIRWISE_FILTERS:
+            from headgate.implication.order.implications import find_implications
+
+            witnesses = [satisfiabilities[at].witness for at in positions]
+            left = max(0.0, deadline - time.process_time())
+            order = find_implications(chosen, stream, advance, witnesses, left)
+        else:
+            from headgate.implication.order.definition import order_by_definition
+
+            order = order_by_definition(chosen, stream)
+            advance(len(positions), COMPARING)
         ids = [queries[at].id for at in positions]
         for number, at in enumerate(positions):
             first = order.same_as[number]
@@ -211,25 +283,8 @@ def _relate_queries(
             left_open = _describe_unknowns(order, number, ids)
             relations[at] = _Relations(("first", positions[first]), implied_by, left_open)
     # Queries that are compared with no other count as compared too.
-    advance(len(queries) - sum(map(len, filters.values())))
+    advance(len(queries) - sum(map(len, filters.values())), COMPARING)
     return relations
-
-
-def _order_conditions(
-    conditions: Sequence[Predicate],
-    stream: Stream,
-    advance: Callable[[int], None],
-    witnesses: Sequence[Mapping[str, Value | None] | None],
-) -> Order:
-    """Find which conditions imply which; the obvious way where there are few."""
-    if len(conditions) > MAX_PAIRWISE_FILTERS:
-        from headgate.implication.order.implications import find_implications
-
-        return find_implications(conditions, stream, advance, witnesses)
-    from headgate.implication.order.definition import order_by_definition
-
-    advance(len(conditions))
-    return order_by_definition(conditions, stream)
 
 
 def _describe_unknowns(order: Order, number: int, ids: Sequence[str]) -> str:
@@ -237,11 +292,9 @@ def _describe_unknowns(order: Order, number: int, ids: Sequence[str]) -> str:
     unknown = order.undecided.get(number, [])
     if unknown:
         listed = list_ids([ids[p] for p in unknown])
-        reasons.append(f"its patterns or comparisons leave open whether it is implied by {listed}")
+        reasons.append(f"it is open whether it is implied by {listed}: no proof within the limits")
     if number in order.skipped:
-        reasons.append(
-            "its condition is too complex to find all queries that imply it or that it implies"
-        )
+        reasons.append("it was not compared with others, because no row of it is known")
     if not order.is_complete:
         reasons.append("implied_by may be incomplete: too many queries imply others")
     return "; ".join(reasons)

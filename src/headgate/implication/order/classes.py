@@ -16,19 +16,20 @@ from headgate.implication.order.hull import Hull, Side, compute_hull
 from headgate.predicate import Column, Compare, Matches, Predicate, collect_columns, conjunction
 from headgate.predicate.normal_form import to_conjunctions
 from headgate.predicate.tree import order_free_key
-from headgate.schema import BOOLEAN, Attribute, Stream, ValueSet
+from headgate.schema import BIGINT, Attribute, Stream, ValueSet
 
 MAX_PARTS = 64  # a bit each in a word, see `cover`
 
 
-OPAQUE = "\0opaque"  # as a source: no stream is called so
+OPAQUE = Column("class", BIGINT, "\0opaque")  # no stream is called so
 
 
 @dataclass(frozen=True, slots=True)
 class QueryClass:
     """Queries that hold for the same rows: their places, and the condition of the first.
 
-    Its rows are those of all `parts`. The only part of an opaque class is a column of its own.
+    Its rows are those of all `parts`. The only part of an opaque class has nothing in
+    common with other parts.
     """
 
     places: list[int]
@@ -86,9 +87,9 @@ def _list_plain_parts(
 
 
 def _make_opaque_part(number: int, attributes: dict[Column, Attribute]) -> Hull:
-    column = Column(str(number), BOOLEAN, OPAQUE)
-    attributes[column] = Attribute(column.name, BOOLEAN)
-    return Hull({column: Side(ValueSet.points(BOOLEAN, [1]), False)})
+    """Return a product that lies in no other, nor any in it: a point of a column of their own."""
+    attributes[OPAQUE] = Attribute(OPAQUE.name, BIGINT)
+    return Hull({OPAQUE: Side(ValueSet.points(BIGINT, [number]), False)})
 
 
 def _list_parts(replaced: Predicate, attributes: dict[Column, Attribute]) -> list[Hull]:

@@ -10,7 +10,7 @@ the whole run is spent.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -31,9 +31,9 @@ from headgate.queries import Query
 from headgate.schema import Stream, Value
 from headgate.sql.query import Source
 
-MAX_SECONDS = 300.0  # of processor time, for all proofs of a run
 MAX_CANDIDATES = 20_000_000  # pairs that example rows leave
 ROWS_PER_MATCH = 10_000
+CONDITIONS_PER_REPORT = 20  # of progress
 
 Row = Mapping[str, Value | None]
 
@@ -56,16 +56,24 @@ def find_pairs_by_examples(
     opaque: npt.NDArray[np.bool_],
     stream: Stream,
     examples: Sequence[Row | None],
+    seconds: float,
+    progress: Callable[[int], None],
 ) -> ProvenPairs:
-    """Return which conditions imply which, of pairs of which at least one is `opaque`."""
+    """Return which conditions imply which, of pairs of which at least one is `opaque`.
+
+    Proofs take at most `seconds` of processor time; `progress` is called with how many conditions
+    are done.
+    """
     pairs = ProvenPairs([[] for _ in conditions])
     rows = [example and _complete_row(example, stream) for example in examples]
     pairs.without_row = [at for at, row in enumerate(rows) if row is None]
     candidates = _list_candidates(conditions, opaque, stream, rows, pairs)
     sizes = np.array([len(others) for others in candidates], np.int64)
-    deadline = time.process_time() + MAX_SECONDS
+    deadline = time.process_time() + seconds
     # The largest first: what they imply is known when smaller ones are found to imply them.
-    for p in np.argsort(sizes, kind="stable").tolist():
+    for done, p in enumerate(np.argsort(sizes, kind="stable").tolist()):
+        if done % CONDITIONS_PER_REPORT == 0:
+            progress(done)
         proven: set[int] = set()
         rows_of_p: list[Row] = []
         # The smallest containers first, because theirs follow.

@@ -9,6 +9,7 @@ found by example rows (`examples`). What is reported is the transitive reduction
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -40,20 +41,22 @@ CLASSES_PER_BLOCK = 512
 def find_implications(
     conditions: Sequence[Predicate],
     stream: Stream,
-    progress: Callable[[int], None] | None = None,
+    progress: Callable[[int, str], None] | None = None,
     examples: Sequence[Row | None] | None = None,
+    seconds: float = math.inf,
 ) -> Order:
     """Return how conditions on one stream, in monotone form, imply one another.
 
     The order is that of `order_by_definition`, except past the budgets, which `Order` then says.
-    `examples` are rows for which each condition is TRUE; without them they are looked for. That a
-    condition is never TRUE may stay unnoticed: leave such out before.
+    `examples` are rows for which each condition is TRUE; without them they are looked for.
+    `seconds` of processor time may go into pairs of which one is opaque. That a condition is never
+    TRUE may stay unnoticed: leave such out before.
     """
     warn_before_compiling(__package__)
     known = build_arrays(group_into_classes(conditions, stream))
-    advance = progress or (lambda _: None)
+    advance = progress or (lambda _count, _label: None)
     # What bitmaps do not see comes first, because the reduction needs it.
-    opaque = _prove_opaque_pairs(known, stream, examples)
+    opaque = _prove_opaque_pairs(known, stream, examples, seconds, advance)
     joint, undecided, is_complete = _find_joint_containers(known, stream)
     also = _merge_containers([*opaque.pairs, *joint], len(known.classes))
     same, pairs, lists_all = _find_parents(known, also, advance)
@@ -85,6 +88,8 @@ def _prove_opaque_pairs(
     known: ClassArrays,
     stream: Stream,
     examples: Sequence[Row | None] | None,
+    seconds: float,
+    advance: Callable[[int, str], None],
 ) -> _OpaquePairs:
     """Find all pairs of classes of which one is opaque."""
     used = [(at, c) for at, c in enumerate(known.classes) if c is not None]
@@ -97,7 +102,12 @@ def _prove_opaque_pairs(
     ]
     # The search numbers only the classes that there are.
     numbers = [at for at, _ in used]
-    proven = find_pairs_by_examples([c.condition for _, c in used], opaque, stream, rows)
+    conditions = [c.condition for _, c in used]
+
+    def show(done: int) -> None:
+        advance(0, f"comparing patterns ({done:,} of {len(used):,})")
+
+    proven = find_pairs_by_examples(conditions, opaque, stream, rows, seconds, show)
     return _OpaquePairs(
         [(numbers[p], numbers[q]) for p, outer in enumerate(proven.implied) for q in outer],
         [(numbers[p], numbers[q]) for p, q in proven.undecided],
@@ -162,7 +172,7 @@ def _run_blocks(
 
 
 def _find_parents(
-    known: ClassArrays, also: JointContainers, advance: Callable[[int], None]
+    known: ClassArrays, also: JointContainers, advance: Callable[[int, str], None]
 ) -> tuple[Numbers, list[tuple[Numbers, Numbers]], bool]:
     """Return the first equal class of each, child-parent pairs, and whether these are all."""
     count = len(known.classes)
@@ -178,7 +188,7 @@ def _find_parents(
         pairs.append((children, parents))
         left -= len(children)
         classes = known.classes[start:stop]
-        advance(sum(len(c.places) for c in classes if c is not None))
+        advance(sum(len(c.places) for c in classes if c is not None), "comparing queries")
         # Past the budget of pairs the order is incomplete, which is reported.
         if left < 0 or reached < stop:
             return same, pairs, False
