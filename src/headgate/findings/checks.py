@@ -98,7 +98,7 @@ class CheckRun:
 
     It has three passes: each query is checked by itself, conditions with patterns are compared
     with others pair by pair, and all others are compared. A query takes at most a second of
-    processor time and a pair a fifth of one; `seconds` limits all pairs together. What is past a
+    processor time and a pair at most two; `seconds` limits all pairs together. What is past a
     limit is left open, by name.
 
     Parameters

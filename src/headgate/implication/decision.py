@@ -41,7 +41,7 @@ from headgate.schema import Stream, Value
 
 MAX_SEARCHED_PARTS = 50  # where conditions may contradict each other
 MAX_STEPS = 1_000  # of the search in each of them
-MAX_PAIR_SECONDS = 0.2  # of the search for one pair of many
+MAX_PAIR_SECONDS = 2.0  # of processor time, for one pair of many
 
 Row = Mapping[str, Value | None]
 

@@ -34,7 +34,7 @@ from headgate.schema import (
     successor,
 )
 
-MAX_STEPS = 20_000
+MAX_STEPS = 200_000
 MAX_SECONDS = 1.0  # of processor time
 
 

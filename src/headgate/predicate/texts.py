@@ -70,6 +70,12 @@ def find_text(condition: TextCondition) -> tuple[Answer, str | None]:
 
 def _search_text(condition: TextCondition, text: str) -> tuple[Answer, str | None]:
     """Search products of automata; each round, a pattern joins that the last text violates."""
+    # Two patterns that exclude each other are the usual reason why there is no text.
+    for unmatched in condition.unmatched:
+        if unmatched.matcher.matches(text) and any(
+            implies_pattern(matched, unmatched) for matched in condition.matched
+        ):
+            return Answer.NO, None
     accepting: list[Automaton] = []
     rejecting: list[Automaton] = []
     joined: set[Pattern | ValueSet] = set()
@@ -91,6 +97,21 @@ def _search_text(condition: TextCondition, text: str) -> tuple[Answer, str | Non
         if example is None:
             return Answer.NO, None
         text = example
+
+
+@lru_cache(maxsize=200_000)
+def implies_pattern(inner: Pattern, outer: Pattern) -> bool:
+    """Return whether all texts that match one pattern are known to match another."""
+    # The example of the inner pattern refutes most.
+    if not outer.matcher.matches(make_example(inner)):
+        return False
+    accepting, rejecting = _build_automaton(inner), _build_automaton(outer)
+    if accepting is None or rejecting is None:
+        return False
+    try:
+        return search_product([accepting], [rejecting]) is None
+    except StepsExhausted:
+        return False
 
 
 def _is_easy(part: Pattern | ValueSet) -> bool:
