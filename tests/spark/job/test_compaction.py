@@ -14,16 +14,18 @@ import pyarrow.parquet as pq
 import pytest
 
 from headgate.errors import JobError
+from headgate.snapshot.files import checksum
 from headgate.spark.job.commit import compaction
 from headgate.spark.job.commit.claim import hold_lock
 from headgate.spark.job.commit.compaction import compact, remove_leftovers
 from headgate.spark.job.commit.output import (
     COMPACTING,
     STAGING,
+    Part,
     Span,
     StagedFile,
     list_spans,
-    place_files,
+    place_parts,
 )
 
 
@@ -31,17 +33,17 @@ def write_batch(root: Path, batch: int, rows: int, *, kind: str = "matches", **e
     """The output of a batch, in two files, as a job places it."""
     stages = root / STAGING
     stages.mkdir(parents=True, exist_ok=True)
-    files = []
+    parts = []
     for part in range(2):
         with StagedFile(stages, kind, "parquet") as file:
             numbers = list(range(part, rows, 2))
             columns = {"batch_id": [batch] * len(numbers), "n": numbers}
             columns |= {name: [value] * len(numbers) for name, value in extra.items()}
             file.write(pa.table(columns))
-        if file.name:
-            files.append(stages / file.name)
-    if files:
-        place_files(files, Span(batch, batch, root / kind), stages)
+        if file.part:
+            parts.append(file.part)
+    if parts:
+        place_parts(parts, Span(batch, batch, root / kind), stages)
 
 
 def rows_in(root: Path, kind: str = "matches") -> Counter[tuple[int, int]]:
@@ -106,7 +108,8 @@ def test_text_is_joined(tmp_path: Path) -> None:
         stages.mkdir(exist_ok=True)
         path = stages / f"{batch}.jsonl"
         path.write_text(f'{{"batch_id": {batch}}}\n')
-        place_files([path], Span(batch, batch, tmp_path / "dead"), stages)
+        part = Part(str(path), 1, path.stat().st_size, checksum(path))
+        place_parts([part], Span(batch, batch, tmp_path / "dead"), stages)
     assert compact(tmp_path, every=2) == 1
     merged = tmp_path / "dead" / "batches=0000000000-0000000001" / "part-0000.jsonl"
     assert merged.read_text() == '{"batch_id": 0}\n{"batch_id": 1}\n'
@@ -120,7 +123,7 @@ def test_two_at_once_do_not_meet(tmp_path: Path) -> None:
         compact(tmp_path)
 
 
-POINTS = ("place_files", "remove_directory", "_sweep", "_merge")
+POINTS = ("describe_merged", "place_parts", "remove_directory", "_sweep", "_merge")
 
 
 def _killed_at(root: Path, point: str, after: int) -> None:
