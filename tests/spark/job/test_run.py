@@ -414,6 +414,32 @@ def test_versions_that_come_and_go_while_it_runs(shop: Workshop) -> None:
     assert result.silent == 0
 
 
+def test_a_running_job_never_goes_back(shop: Workshop) -> None:
+    """Neither to an old version nor by a pointer that was damaged; it says so once for each."""
+    for wheres in ({"first": "TRUE"}, {"second": "TRUE"}):
+        shop.publish(wheres)
+    for i in range(5):
+        shop.write(f"{i}.jsonl", 10, seed=i)
+    pointer = shop.published / "CURRENT"
+    second = pointer.read_bytes()
+
+    def each(batch: BatchResult) -> None:
+        if batch.number == 0:
+            other = shop.folder / "other"
+            publish(hg.read_queries(shop.folder / "queries.sql"), other)
+            shutil.copy(other / "CURRENT", pointer)
+        elif batch.number == 2:
+            pointer.write_bytes(second.replace(b"2", b"1", 1))
+
+    described = shop.pipeline(source={"kind": "files", "path": "events", "files_per_trigger": 1})
+    shop.run(described, each=each)
+    assert [batch.version for batch in shop.batches] == [2] * 5
+    older, damaged = shop.notes
+    assert "version 2 stays" in older
+    assert "version 1 is current, and this job has used 2 already; publish" in older
+    assert "CURRENT: was changed or damaged" in damaged
+
+
 def test_idle_is_who_looked_and_saw_nothing(shop: Workshop) -> None:
     """Not who waits for the next trigger with files still to come."""
     shop.publish()

@@ -95,6 +95,11 @@ def test_they_answer_what_duckdb_does_and_go_on_after_a_restart(shop: Shop) -> N
     assert len(list_spans(shop.out / "unbounded" / "each")) <= before
     assert joined(shop) == wanted(shop)
     assert shop.notes == []
+    shop.run(more=ALLOWED)
+    first = list_spans(shop.out / "unbounded" / "each")[0]
+    shutil.rmtree(first.path)
+    with pytest.raises(JobError, match=r"unbounded/each/batches=\d+-\d+: is gone"):
+        shop.run(more=ALLOWED)
 
 
 @pytest.mark.slow

@@ -36,7 +36,7 @@ from headgate.spark.job.commit.claim import (
 from headgate.spark.job.commit.compaction import compact, remove_leftovers
 from headgate.spark.job.commit.log import LOG_FILE, BatchLog
 from headgate.spark.job.commit.output import COMPACTING, UNBOUNDED, list_folders
-from headgate.spark.job.commit.parts import check_output
+from headgate.spark.job.commit.parts import PartList, check_output
 from headgate.spark.job.config import Pipeline, SinkConfig
 from headgate.spark.job.progress import (
     MAX_LISTED_IDS,
@@ -267,7 +267,9 @@ class BaseJob(ABC):
         self._callbacks.on_batch(batch, self.stats)
         if isinstance(self._sink, DirectorySink) and self._config.sink.compact_every:
             # after every batch, so that the failure of a compaction is noted at the next one
-            work = partial(_compact_if_due, self._sink.root, self._config.sink, batch.number)
+            work = partial(
+                _compact_if_due, self._sink.root, self._config.sink, batch.number, self._log.parts
+            )
             # beside the next batches, which need not wait for it
             self._start_in_background(work)
 
@@ -378,9 +380,9 @@ class BaseJob(ABC):
         )
 
 
-def _compact_if_due(root: Path, sink: SinkConfig, batch: int) -> None:
+def _compact_if_due(root: Path, sink: SinkConfig, batch: int, logged: PartList) -> None:
     if (batch + 1) % sink.compact_every == 0:
-        compact(root, sink.compact_every)
+        compact(root, sink.compact_every, logged)
 
 
 def _build_trigger(config: Pipeline) -> dict[str, str | bool]:

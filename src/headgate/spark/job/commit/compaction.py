@@ -43,7 +43,12 @@ from headgate.spark.job.commit.output import (
     place_parts,
     remove_directory,
 )
-from headgate.spark.job.commit.parts import describe_merged, remove_descriptions
+from headgate.spark.job.commit.parts import (
+    PartList,
+    check_before_merging,
+    describe_merged,
+    remove_descriptions,
+)
 
 DEFAULT_COMPACT_EVERY = 100
 FULL_BYTES = 128 << 20  # a directory of this size is merged no more
@@ -51,10 +56,12 @@ ROW_GROUP_ROWS = 1 << 20
 COPIED_BYTES = 1 << 20  # of text, at a time
 
 
-def compact(root: Path, every: int = DEFAULT_COMPACT_EVERY) -> int:
+def compact(root: Path, every: int = DEFAULT_COMPACT_EVERY, logged: PartList | None = None) -> int:
     """Merge what can be merged in a job's output, and return by how many directories it shrank.
 
-    Raises a JobError while another compaction runs there.
+    Raises a JobError while another compaction runs there, and for a part that is not what it was:
+    the job passes the parts of its log, by which it can tell. Elsewhere the checksums inside
+    Parquet files do, and the descriptions of merged directories.
     """
     stages = root / COMPACTING
     with hold_lock(stages, ".lock", "another compaction"):
@@ -65,9 +72,7 @@ def compact(root: Path, every: int = DEFAULT_COMPACT_EVERY) -> int:
         remove_descriptions(root)
         # folders whose batches are numbered together share one newest batch
         groups = [list_folders(root), *([folder] for folder in list_unbounded_folders(root))]
-        return sum(
-            _compact_folders([root / name for name in names], root, every) for names in groups
-        )
+        return sum(_compact_folders(names, root, every, logged or {}) for names in groups)
 
 
 def remove_leftovers(root: Path) -> None:
@@ -76,14 +81,15 @@ def remove_leftovers(root: Path) -> None:
         _sweep(root / folder, root / COMPACTING)
 
 
-def _compact_folders(parents: Sequence[Path], root: Path, every: int) -> int:
+def _compact_folders(names: Sequence[str], root: Path, every: int, logged: PartList) -> int:
     """Compact folders whose batches are numbered together."""
+    parents = [root / name for name in names]
     # one newest batch for all of them: an empty folder has no directory for it
     newest = max((span.last for parent in parents for span in list_spans(parent)), default=0)
-    return sum(_compact_folder(parent, root, newest, every) for parent in parents)
+    return sum(_compact_folder(parent, root, newest, every, logged) for parent in parents)
 
 
-def _compact_folder(parent: Path, root: Path, newest: int, every: int) -> int:
+def _compact_folder(parent: Path, root: Path, newest: int, every: int, logged: PartList) -> int:
     stages = root / COMPACTING
     removed = _sweep(parent, stages)
     while True:
@@ -93,7 +99,7 @@ def _compact_folder(parent: Path, root: Path, newest: int, every: int) -> int:
         if not groups:
             return removed
         for group in groups:
-            _merge(group, root)
+            _merge(group, root, logged)
             # those that were covered are gone, and one was added
             removed += _sweep(parent, stages) - 1
 
@@ -156,7 +162,9 @@ def compute_tier(span: Span, every: int) -> int:
     return levels
 
 
-def _merge(group: Sequence[Span], root: Path) -> None:
+def _merge(group: Sequence[Span], root: Path, logged: PartList) -> None:
+    for span in group:
+        check_before_merging(span, root, logged)
     merged = Span(group[0].first, group[-1].last, group[0].parent)
     files = [file for span in group for file in _list_files(span)]
     stages = root / COMPACTING

@@ -73,12 +73,26 @@ def adopt_merged(parts: PartList, root: Path) -> PartList:
             covered = [other for other in _select_covered(ordered, span) if other != span]
             # while one of them is still there, a crash might bring the others back
             if covered and not any(other.path.exists() for other in covered):
-                # a compaction may be at work, and have merged it once more
+                # what does not fit stays for the next start to refuse
                 with suppress(JobError):
-                    adopted[_relative(span, root)] = _read_description(root, span)
+                    merged = _read_merged(root, span, [by_span[other] for other in covered])
                     for other in covered:
                         del adopted[_relative(other, root)]
+                    adopted[_relative(span, root)] = merged
     return adopted
+
+
+def check_before_merging(span: Span, root: Path, logged: PartList) -> None:
+    """Raise a JobError for a part that was changed: what is merged from it would look sound.
+
+    A directory that `logged` does not have is checked if it was merged, and so is described.
+    """
+    parts = logged.get(_relative(span, root))
+    if parts is None and _find_description(root, span).exists():
+        parts = _read_description(root, span)
+    if parts is not None:
+        _check_sizes(span, parts)
+        _check_digests(root, {span: parts}, None)
 
 
 def check_output(
@@ -118,11 +132,7 @@ def _match_spans(
         if span in logged:
             expected[span] = logged[span]
         elif covered:
-            expected[span] = _read_description(root, span)
-            rows = sum(part.rows for other in covered for part in logged[other])
-            actual = sum(part.rows for part in expected[span])
-            if actual != rows:
-                raise _build_error(span.path, f"has {actual} rows, and the log counts {rows}")
+            expected[span] = _read_merged(root, span, [logged[other] for other in covered])
         elif (span.first, span.last) != (unlogged, unlogged):
             raise _build_error(span.path, "is not in the log", "remove it")
     lost = [span for span in ordered if span not in known]
@@ -190,6 +200,16 @@ def _find_description(root: Path, span: Span) -> Path:
     return root / MERGED / f"{_relative(span, root)}.json"
 
 
+def _read_merged(root: Path, span: Span, replaced: Iterable[Sequence[Part]]) -> tuple[Part, ...]:
+    """Return the parts of a merged directory, or raise unless they have the rows of the others."""
+    merged = _read_description(root, span)
+    rows = sum(part.rows for parts in replaced for part in parts)
+    actual = sum(part.rows for part in merged)
+    if actual != rows:
+        raise _build_error(span.path, f"has {actual} rows, and the log counts {rows}")
+    return merged
+
+
 def _read_description(root: Path, span: Span) -> tuple[Part, ...]:
     path = _find_description(root, span)
     try:
@@ -197,7 +217,7 @@ def _read_description(root: Path, span: Span) -> tuple[Part, ...]:
         return tuple(Part(**part) for part in record["parts"])
     except FileNotFoundError:
         raise _build_error(span.path, f"is not described by {path}, which is gone") from None
-    except ValueError as error:
+    except (OSError, ValueError) as error:
         raise _build_error(path, f"was changed or damaged: {error}") from None
 
 
