@@ -138,7 +138,7 @@ def _match_spans(
     lost = [span for span in ordered if span not in known]
     if lost:
         more = f" (and {len(lost) - 1} more)" if len(lost) > 1 else ""
-        raise _build_error(lost[0].path, f"is gone{more}")
+        raise _build_error(lost[0].path, f"is gone{more}, and the log says that it was written")
     return expected
 
 
@@ -162,7 +162,7 @@ def _check_sizes(span: Span, parts: Sequence[Part]) -> None:
         name = part.path.rpartition("/")[2]
         size = sizes.pop(name, None)
         if size is None:
-            raise _build_error(span.path / name, "is gone")
+            raise _build_error(span.path / name, "is gone, and the log says that it was written")
         if size != part.size:
             raise _build_error(span.path / name, f"has {size} bytes, and the log says {part.size}")
     if sizes:
