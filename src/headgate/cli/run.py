@@ -37,6 +37,12 @@ def run(
         ),
     ] = None,
     order_plot: OrderPlotOption = None,
+    verify: Annotated[
+        bool,
+        typer.Option(
+            "--verify", help="Before the first batch, check the content of all output files."
+        ),
+    ] = False,
 ) -> None:
     """Run a streaming job on Spark: events in, matches, answers and dead letters out, exactly once.
 
@@ -52,6 +58,8 @@ def run(
         headgate run pipeline.toml --format json > progress.jsonl
 
         headgate run pipeline.toml --order-plot order.png
+
+        headgate run pipeline.toml --verify
     """
     from headgate.spark.job.config_file import read_pipeline
     from headgate.spark.job.runner import run as run_pipeline
@@ -75,6 +83,7 @@ def run(
                 on_note=view.note,
                 on_rows=view.rows,
                 on_ready=_stop_on_signals,
+                verify=verify,
             )
         view.end(result)
 

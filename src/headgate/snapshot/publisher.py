@@ -2,7 +2,7 @@
 
     root/
         1/ 2/ 3/ …      snapshots, by number
-        CURRENT         the number of the current one, replaced at once
+        CURRENT         the number of the current one and its checksum, replaced at once
         .lock           held while the pointer moves
         .stage-…        what a publisher prepares; those of dead publishers are removed
 
@@ -18,6 +18,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
+from hashlib import blake2b
 from pathlib import Path
 
 from headgate.errors import SnapshotError
@@ -104,17 +105,25 @@ def read_pointer(root: Path) -> int | None:
     """Return the number in the pointer file; None if there is no such file."""
     pointer = root / POINTER
     try:
-        # a number of at most 18 digits; whatever is longer is none
-        text = pointer.read_bytes()[:40].decode("ascii").removesuffix("\n")
+        content = pointer.read_bytes()
     except FileNotFoundError:
         return None
     except OSError as error:
         raise SnapshotError(f"{pointer}: cannot be read ({error.strerror})") from None
-    except UnicodeDecodeError:
-        text = ""
-    if not _NUMBER.fullmatch(text):
-        raise SnapshotError(f"{pointer}: does not hold the number of a snapshot")
-    return int(text)
+    # a number of at most 18 digits; whatever is longer is none
+    number = re.match(_NUMBER.pattern.encode(), content)
+    if number is None or content != _encode_pointer(int(number[0])):
+        raise SnapshotError(
+            f"{pointer}: was changed or damaged, or is from an earlier version of Headgate; "
+            f"publish once more: headgate publish -q FILE --to {root}"
+        )
+    return int(number[0])
+
+
+def _encode_pointer(number: int) -> bytes:
+    """Return the content of the pointer file: a number and its checksum."""
+    digest = blake2b(str(number).encode(), digest_size=8).hexdigest()
+    return f"{number} {digest}\n".encode()
 
 
 def _advance(root: Path, number: int) -> None:
@@ -124,7 +133,7 @@ def _advance(root: Path, number: int) -> None:
         if number > _read_pointer_number(root):
             # a reader sees the old number or the new one, also after a power failure
             prepared = root / f".{POINTER}"
-            prepared.write_text(f"{number}\n", encoding="ascii")
+            prepared.write_bytes(_encode_pointer(number))
             sync(prepared)
             os.replace(prepared, root / POINTER)
             sync(root)

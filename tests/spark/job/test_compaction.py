@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import shutil
 import signal
 from collections import Counter
 from pathlib import Path
@@ -14,34 +15,43 @@ import pyarrow.parquet as pq
 import pytest
 
 from headgate.errors import JobError
+from headgate.snapshot.files import checksum
 from headgate.spark.job.commit import compaction
 from headgate.spark.job.commit.claim import hold_lock
 from headgate.spark.job.commit.compaction import compact, remove_leftovers
 from headgate.spark.job.commit.output import (
     COMPACTING,
+    MERGED,
     STAGING,
+    Part,
     Span,
     StagedFile,
     list_spans,
-    place_files,
+    name_parts,
+    place_parts,
 )
+from headgate.spark.job.commit.parts import PartList, adopt_merged, check_output, group_parts
 
 
-def write_batch(root: Path, batch: int, rows: int, *, kind: str = "matches", **extra: int) -> None:
-    """The output of a batch, in two files, as a job places it."""
+def write_batch(
+    root: Path, batch: int, rows: int, *, kind: str = "matches", **extra: int
+) -> PartList:
+    """The output of a batch, in two files, as a job places it; and what its log has of it."""
     stages = root / STAGING
     stages.mkdir(parents=True, exist_ok=True)
-    files = []
+    parts = []
     for part in range(2):
         with StagedFile(stages, kind, "parquet") as file:
             numbers = list(range(part, rows, 2))
             columns = {"batch_id": [batch] * len(numbers), "n": numbers}
             columns |= {name: [value] * len(numbers) for name, value in extra.items()}
             file.write(pa.table(columns))
-        if file.name:
-            files.append(stages / file.name)
-    if files:
-        place_files(files, Span(batch, batch, root / kind), stages)
+        if file.part:
+            parts.append(file.part)
+    span = Span(batch, batch, root / kind)
+    if parts:
+        place_parts(parts, span, stages)
+    return group_parts(name_parts(parts, span, root))
 
 
 def rows_in(root: Path, kind: str = "matches") -> Counter[tuple[int, int]]:
@@ -106,10 +116,52 @@ def test_text_is_joined(tmp_path: Path) -> None:
         stages.mkdir(exist_ok=True)
         path = stages / f"{batch}.jsonl"
         path.write_text(f'{{"batch_id": {batch}}}\n')
-        place_files([path], Span(batch, batch, tmp_path / "dead"), stages)
+        part = Part(str(path), 1, path.stat().st_size, checksum(path))
+        place_parts([part], Span(batch, batch, tmp_path / "dead"), stages)
     assert compact(tmp_path, every=2) == 1
     merged = tmp_path / "dead" / "batches=0000000000-0000000001" / "part-0000.jsonl"
     assert merged.read_text() == '{"batch_id": 0}\n{"batch_id": 1}\n'
+
+
+def test_a_log_takes_over_what_was_merged(tmp_path: Path) -> None:
+    """So a folded log does not grow with the batches, and its next start sees the same output."""
+    logged: PartList = {}
+    for batch in range(60):
+        logged |= write_batch(tmp_path, batch, 3)
+        if batch % 10 == 0:
+            compact(tmp_path, 5, logged)
+            logged = adopt_merged(logged, tmp_path)
+    assert len(logged) == len(list_spans(tmp_path / "matches")) < 20
+    check_output(tmp_path, logged, ["matches"], 59, verify_all=True)
+    descriptions = list((tmp_path / MERGED).rglob("*.json"))
+    assert len(descriptions) < 20
+
+
+def test_a_log_does_not_take_over_a_loss(tmp_path: Path) -> None:
+    logged: PartList = {}
+    for batch in range(6):
+        logged |= write_batch(tmp_path, batch, 3)
+    shutil.rmtree(tmp_path / "matches" / "batches=0000000002-0000000002")
+    compact(tmp_path, 3, logged)
+    assert adopt_merged(logged, tmp_path) == logged
+    with pytest.raises(JobError, match="has 12 rows, and the log counts 15"):
+        check_output(tmp_path, logged, ["matches"], 5)
+
+
+@pytest.mark.parametrize("knows_log", [True, False])
+def test_what_is_damaged_is_not_merged(tmp_path: Path, knows_log: bool) -> None:
+    """By the digests in the log, or by the checksums in the file."""
+    logged: PartList = {}
+    for batch in range(6):
+        logged |= write_batch(tmp_path, batch, 3_000)
+    part = tmp_path / "matches" / "batches=0000000003-0000000003" / "part-0000.parquet"
+    content = bytearray(part.read_bytes())
+    content[len(content) // 2] ^= 1
+    part.write_bytes(content)
+    before = list_spans(tmp_path / "matches")
+    with pytest.raises(JobError, match=r"3-0000000003/part-0000.parquet: was changed or damaged"):
+        compact(tmp_path, 3, logged if knows_log else None)
+    assert list_spans(tmp_path / "matches") == before
 
 
 def test_two_at_once_do_not_meet(tmp_path: Path) -> None:
@@ -120,7 +172,7 @@ def test_two_at_once_do_not_meet(tmp_path: Path) -> None:
         compact(tmp_path)
 
 
-POINTS = ("place_files", "remove_directory", "_sweep", "_merge")
+POINTS = ("describe_merged", "place_parts", "remove_directory", "_sweep", "_merge")
 
 
 def _killed_at(root: Path, point: str, after: int) -> None:
@@ -143,8 +195,9 @@ def _killed_at(root: Path, point: str, after: int) -> None:
 def test_a_killed_compaction_loses_nothing(tmp_path: Path, point: str) -> None:
     for after in range(4):
         root = tmp_path / f"{after}"
+        logged: PartList = {}
         for batch in range(13):
-            write_batch(root, batch, 3)
+            logged |= write_batch(root, batch, 3)
         before = rows_in(root)
         process = multiprocessing.get_context("fork").Process(
             target=_killed_at, args=(root, point, after)
@@ -158,8 +211,13 @@ def test_a_killed_compaction_loses_nothing(tmp_path: Path, point: str) -> None:
                 table = pq.read_table(file, partitioning=None)
                 seen.update((row["batch_id"], row["n"]) for row in table.to_pylist())
         assert seen == before, "the living directories hold each row once"
+        check_output(root, logged, ["matches"], 12, verify_all=True)
+        adopted = adopt_merged(logged, root)
+        check_output(root, adopted, ["matches"], 12, verify_all=True)
         remove_leftovers(root)
         assert rows_in(root) == before, "the next start of the job clears up"
-        compact(root, every=3)
+        compact(root, every=3, logged=logged)
         assert rows_in(root) == before
+        for parts in (logged, adopted):
+            check_output(root, parts, ["matches"], 12, verify_all=True)
         assert not [d for d in (root / COMPACTING).iterdir() if d.is_dir()]

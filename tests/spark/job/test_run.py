@@ -325,9 +325,9 @@ def test_a_file_that_vanished_fails_the_batch_and_is_waited_for(shop: Workshop) 
 @pytest.mark.parametrize(
     ("lost", "said"),
     [
-        ("state/spark", "the log has batches up to 0, and Spark's checkpoint up to -1"),
-        ("state/log.jsonl", "the log has batches up to -1, and Spark's checkpoint up to 1"),
-        ("matches", "matches: the output that the state .* describes is gone"),
+        ("state/spark", "the log has batches up to 0, .* planned up to -1 and committed up to -1"),
+        ("state/log.jsonl", "log.jsonl: ends with record 0, and log.head names record 4"),
+        ("matches", "matches/batches=0000000000-0000000000: is gone, .*; restore it"),
         ("state", "holds the output of another job, or its state in .* was deleted"),
     ],
 )
@@ -401,9 +401,8 @@ def test_versions_that_come_and_go_while_it_runs(shop: Workshop) -> None:
         if batch.number == 0:
             shop.publish({"second": "TRUE"})
         elif batch.number == 1:
-            shutil.rmtree(shop.published / "1")
-            shutil.rmtree(shop.published / "2")
-            (shop.published / "CURRENT").write_text("1\n")
+            shutil.rmtree(shop.published)
+            shop.publish({"again": "TRUE"})
             shop.publish({"anew": "TRUE"})
 
     described = shop.pipeline(source={"kind": "files", "path": "events", "files_per_trigger": 1})
@@ -413,6 +412,32 @@ def test_versions_that_come_and_go_while_it_runs(shop: Workshop) -> None:
     actual = {(row["batch_id"], row["query_id"]) for row in rows}
     assert actual == {(0, "first"), (1, "second"), (2, "anew"), (3, "anew")}
     assert result.silent == 0
+
+
+def test_a_running_job_never_goes_back(shop: Workshop) -> None:
+    """Neither to an old version nor by a pointer that was damaged; it says so once for each."""
+    for wheres in ({"first": "TRUE"}, {"second": "TRUE"}):
+        shop.publish(wheres)
+    for i in range(5):
+        shop.write(f"{i}.jsonl", 10, seed=i)
+    pointer = shop.published / "CURRENT"
+    second = pointer.read_bytes()
+
+    def each(batch: BatchResult) -> None:
+        if batch.number == 0:
+            other = shop.folder / "other"
+            publish(hg.read_queries(shop.folder / "queries.sql"), other)
+            shutil.copy(other / "CURRENT", pointer)
+        elif batch.number == 2:
+            pointer.write_bytes(second.replace(b"2", b"1", 1))
+
+    described = shop.pipeline(source={"kind": "files", "path": "events", "files_per_trigger": 1})
+    shop.run(described, each=each)
+    assert [batch.version for batch in shop.batches] == [2] * 5
+    older, damaged = shop.notes
+    assert "version 2 stays" in older
+    assert "version 1 is current, and this job has used 2 already; publish" in older
+    assert "CURRENT: was changed or damaged" in damaged
 
 
 def test_idle_is_who_looked_and_saw_nothing(shop: Workshop) -> None:

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 import headgate as hg
 from headgate.errors import JobError
-from headgate.spark.job.commit.log import BatchLog, Counts, list_planned_files
-from headgate.spark.job.commit.output import decode_folder, encode_folder, list_spans
+from headgate.spark.job.commit.checkpoint import list_planned_files
+from headgate.spark.job.commit.log import BatchLog, Counts
+from headgate.spark.job.commit.output import Part, decode_folder, encode_folder, list_spans
 from headgate.spark.job.continuous_query import ContinuousQuery
 from headgate.spark.job.sinks import DirectorySink
 from headgate.spark.job.state import StateFiles
@@ -79,10 +80,11 @@ def test_a_replayed_batch_leaves_no_answer_that_it_does_not_give(tmp_path: Path)
     sink = DirectorySink(tmp_path, "jsonl")
     sink.stages.mkdir()
     for batch, ids in ((0, "ab"), (1, "ab"), (1, "b")):
-        staged = {encode_folder(name): [sink.stages / name] for name in ids}
-        for (path,) in staged.values():
-            path.write_text("{}\n")
-        sink.write_batch(batch, {"matches": [], **staged})
+        staged = {encode_folder(name): [Part(str(sink.stages / name), 1, 3, "")] for name in ids}
+        for (part,) in staged.values():
+            Path(part.path).write_text("{}\n")
+        placed = sink.write_batch(batch, {"matches": [], **staged})
+        assert [part.path.split("/")[1] for part in placed] == list(ids)
     assert [span.last for span in list_spans(tmp_path / "answers" / "a")] == [0]
     assert [span.last for span in list_spans(tmp_path / "answers" / "b")] == [0, 1]
 
@@ -101,7 +103,7 @@ def test_folders_of_ids_are_safe_and_reversible(query_id: str) -> None:
 def test_the_log_knows_the_last_state_also_when_it_is_folded(tmp_path: Path) -> None:
     log = BatchLog(tmp_path / "log")
     log.begin(0, 1)
-    log.finish(0, Counts(rows=1), "abc")
+    log.finish(0, Counts(rows=1), state_checksum="abc")
     assert BatchLog(tmp_path / "log").state_checksum == "abc"
     log._fold()
     assert BatchLog(tmp_path / "log").state_checksum == "abc"

@@ -25,7 +25,7 @@ from headgate.spark.job.commit.output import (
     StagedFile,
     list_spans,
     new_stage,
-    place_files,
+    place_parts,
 )
 from headgate.spark.job.config_file import read_pipeline
 from headgate.spark.job.progress import BatchResult, BoundedProgress, RunStats, UnboundedProgress
@@ -95,6 +95,11 @@ def test_they_answer_what_duckdb_does_and_go_on_after_a_restart(shop: Shop) -> N
     assert len(list_spans(shop.out / "unbounded" / "each")) <= before
     assert joined(shop) == wanted(shop)
     assert shop.notes == []
+    shop.run(more=ALLOWED)
+    first = list_spans(shop.out / "unbounded" / "each")[0]
+    shutil.rmtree(first.path)
+    with pytest.raises(JobError, match=r"unbounded/each/batches=\d+-\d+: is gone"):
+        shop.run(more=ALLOWED)
 
 
 @pytest.mark.slow
@@ -250,9 +255,8 @@ def test_the_command_compacts_answers_only(
             stage = new_stage(tmp_path / STAGING)
             with StagedFile(stage, "rows", "parquet") as file:
                 file.write(pa.table({"n": [number]}))
-            place_files(
-                [stage / str(file.name)], Span(number, number, tmp_path / folder), stage.parent
-            )
+            assert file.part is not None
+            place_parts([file.part], Span(number, number, tmp_path / folder), stage.parent)
     compact_command(tmp_path, 2, Format.json)
     report = json.loads(capsys.readouterr().out)
     assert (report["merged"], report["directories"]) == (3, 4)

@@ -26,9 +26,17 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from headgate.errors import HeadgateError, JobError
 from headgate.spark.job.batch.work import Work
-from headgate.spark.job.commit.claim import check_batches, claim_output, hold_lock
+from headgate.spark.job.commit.checkpoint import check_checkpoint
+from headgate.spark.job.commit.claim import (
+    check_batches,
+    claim_output,
+    hold_lock,
+    wait_for_lock,
+)
 from headgate.spark.job.commit.compaction import compact, remove_leftovers
-from headgate.spark.job.commit.log import BatchLog
+from headgate.spark.job.commit.log import LOG_FILE, BatchLog
+from headgate.spark.job.commit.output import COMPACTING, UNBOUNDED, list_folders
+from headgate.spark.job.commit.parts import PartList, check_output
 from headgate.spark.job.config import Pipeline, SinkConfig
 from headgate.spark.job.progress import (
     MAX_LISTED_IDS,
@@ -89,10 +97,13 @@ class JobContext:
 
 
 @contextmanager
-def open_context(config: Pipeline, callbacks: Callbacks) -> Iterator[JobContext]:
+def open_context(
+    config: Pipeline, callbacks: Callbacks, *, verify: bool = False
+) -> Iterator[JobContext]:
     """Lock the state and the output of a job, and check that it continues where it ended.
 
-    Raises a JobError if another process has them, or if they do not belong together.
+    Raises a JobError if another process has them, if they do not belong together, or if something
+    was lost or damaged. With `verify` the content of all output is checked, not just of the newest.
     """
     with ExitStack() as locks:
         state = locks.enter_context(_open_state(config))
@@ -101,15 +112,32 @@ def open_context(config: Pipeline, callbacks: Callbacks) -> Iterator[JobContext]
         if config.sink.path is not None:
             locks.enter_context(hold_lock(config.sink.path, ".lock", "another job"))
         # only under both locks: reading the log may repair its end
-        log = BatchLog(state / "log.jsonl")
+        log = BatchLog(state / LOG_FILE, config.sink.path)
         sink = open_sink(config, state, callbacks.on_rows)
         context = JobContext(config, state, log, sink, callbacks)
+        check_checkpoint(context.checkpoint)
         check_batches(log, context.checkpoint)
         if isinstance(sink, DirectorySink):
-            # the counts of the log say which folders must exist
-            claim_output(state, sink.root, None if log.last_batch is None else log.totals)
-            remove_leftovers(sink.root)
+            claim_output(state, sink.root, began=log.last_batch is not None)
+            _check_parts(context, sink.root, verify=verify)
         yield context
+
+
+def _check_parts(context: JobContext, root: Path, *, verify: bool) -> None:
+    """Check that the output holds what the logs say, and finish a compaction that died."""
+
+    def note_wait() -> None:
+        context.callbacks.on_note(f"{root}: waiting for the compaction that is at work there")
+
+    # a compaction would change what is looked at
+    with wait_for_lock(root / COMPACTING, ".lock", note_wait):
+        log = context.log
+        check_output(root, log.parts, list_folders(root), log.last_batch, verify_all=verify)
+        # also of queries that do not run any more
+        for path in sorted((context.state / UNBOUNDED).glob(f"*/{LOG_FILE}")):
+            own, folder = BatchLog(path, root), f"{UNBOUNDED}/{path.parent.name}"
+            check_output(root, own.parts, [folder], own.last_batch, verify_all=verify)
+        remove_leftovers(root)
 
 
 @contextmanager
@@ -239,7 +267,9 @@ class BaseJob(ABC):
         self._callbacks.on_batch(batch, self.stats)
         if isinstance(self._sink, DirectorySink) and self._config.sink.compact_every:
             # after every batch, so that the failure of a compaction is noted at the next one
-            work = partial(_compact_if_due, self._sink.root, self._config.sink, batch.number)
+            work = partial(
+                _compact_if_due, self._sink.root, self._config.sink, batch.number, self._log.parts
+            )
             # beside the next batches, which need not wait for it
             self._start_in_background(work)
 
@@ -350,9 +380,9 @@ class BaseJob(ABC):
         )
 
 
-def _compact_if_due(root: Path, sink: SinkConfig, batch: int) -> None:
+def _compact_if_due(root: Path, sink: SinkConfig, batch: int, logged: PartList) -> None:
     if (batch + 1) % sink.compact_every == 0:
-        compact(root, sink.compact_every)
+        compact(root, sink.compact_every, logged)
 
 
 def _build_trigger(config: Pipeline) -> dict[str, str | bool]:

@@ -267,6 +267,7 @@ class VersionFollower:
         selection: QuerySelection,
         columns: str | None,
         note: Callable[[str], None],
+        last_version: int | None = None,
     ) -> None:
         self._root = root
         self._selection = selection
@@ -274,11 +275,14 @@ class VersionFollower:
         """The columns of a match, which never change; None until there is a stream to route."""
         self._note = note
         self._skipped: int | None = None
+        self._problem: str | None = None
         number = read_pointer(root)
         if number is None:
             raise JobError(
                 f"{root}: nothing has been published there; headgate publish -q FILE --to {root}"
             )
+        if last_version is not None:
+            self._check_order(number, last_version)
         self._open(number)
         if self.current.refused:
             raise build_refusal(self.current)
@@ -301,14 +305,30 @@ class VersionFollower:
             if number is not None and number != self._skipped and self._is_new(number):
                 # until it is open it counts as skipped, so that a bad one is noted only once
                 self._skipped = number
+                self._check_order(number, self.version)
                 self._open(number)
                 self._skipped = None
                 for error in self.current.refused:
                     self._note(f"version {number} runs without a query: {error}")
                 self._note_unbounded()
         except HeadgateError as error:
-            self._note(f"version {self.version} stays: {error}")
+            self._note_problem(f"version {self.version} stays: {error}")
         return self.version
+
+    def _note_problem(self, problem: str) -> None:
+        """Note why a version is not taken up, though not before each batch anew."""
+        if problem != self._problem:
+            self._note(problem)
+        self._problem = problem
+
+    def _check_order(self, number: int, last: int) -> None:
+        """Raise a JobError if a version is older than the last: a number means one version only."""
+        if number < last:
+            raise JobError(
+                f"{self._root}: version {number} is current, and this job has used {last} already; "
+                "publish the queries that you want, which gives them a greater number, or restore "
+                "the directory if another one has come in its place"
+            )
 
     def _note_unbounded(self) -> None:
         """Note unbounded queries that changed: they stay what they were at the start."""

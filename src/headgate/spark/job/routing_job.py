@@ -4,9 +4,9 @@
 
     1. the version of the queries is logged               a replay runs under the same one
     2. tasks stage their rows, and so does the driver     nobody sees them
-    3. the staged rows appear under the batch's number    a replay puts its own in their place
+    3. the staged parts appear under the batch's number   a replay puts its own in their place
     4. the state of continuous queries has a file         a replay writes it again
-    5. counts and the file's checksum are logged          a replay finds that nothing is left to do
+    5. counts, parts and that file's checksum are logged  a replay finds that nothing is left to do
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from headgate.snapshot import publish
 from headgate.spark.job.base import BaseJob, JobContext
 from headgate.spark.job.batch.task import RoutingTaskPlan, RoutingTaskResult, merge_reports
 from headgate.spark.job.commit.claim import check_job_facts, read_job_facts
-from headgate.spark.job.commit.output import ANSWERS, StagedFile, new_stage
+from headgate.spark.job.commit.output import ANSWERS, Part, StagedFile, new_stage
 from headgate.spark.job.order import OrderCoordinator
 from headgate.spark.job.progress import BatchResult, OrderReport, QueryHits
 from headgate.spark.job.query_plan import QueryPlan, QuerySelection, VersionFollower
@@ -75,15 +75,15 @@ class RoutingJob(BaseJob):
         stage = new_stage(self._sink.stages)
         works = [self._plan_task(number, plan, stream, stage) for stream in plan.streams]
         tasks = merge_reports(self.run_tasks(frame, works))
-        files = {folder: [stage / name for name in names] for folder, names in tasks.files.items()}
+        staged = dict(tasks.parts)
         rows = {}
-        for query_id, folder, answers in self._stage_answers(number, tasks.reduced, stage):
-            rows[query_id] = answers.rows
-            files[folder] = [stage / str(answers.name)]
+        for query_id, folder, part in self._stage_answers(number, tasks.reduced, stage):
+            rows[query_id] = part.rows
+            staged[folder] = [part]
         counts = replace(tasks.counts, answers=sum(rows.values()))
         # 3 to 5
-        self._sink.write_batch(number, files)
-        self._log.finish(number, counts, self._running.save(number))
+        placed = self._sink.write_batch(number, staged)
+        self._log.finish(number, counts, placed, self._running.save(number))
         self._running.mark_finished(number)
         shutil.rmtree(stage, ignore_errors=True)
         return BatchResult(
@@ -129,12 +129,13 @@ class RoutingJob(BaseJob):
 
     def _stage_answers(
         self, number: int, reduced: ReducedEvents, stage: Path
-    ) -> Iterator[tuple[str, str, StagedFile]]:
-        """Stage the new rows of continuous queries; yield the id, the folder and the file."""
+    ) -> Iterator[tuple[str, str, Part]]:
+        """Stage the new rows of continuous queries; yield the id, the folder and the part."""
         for query, table in self._running.process(number, reduced):
             with StagedFile(stage, ANSWERS, self._sink.format) as file:
                 file.write(table)
-            yield query.id, query.folder, file
+            assert file.part is not None
+            yield query.id, query.folder, file.part
 
     def _learn_order(self, plan: QueryPlan, tasks: RoutingTaskResult) -> OrderReport | None:
         if self._order is None or plan.routed is None:
@@ -184,7 +185,9 @@ def _open_queries(context: JobContext) -> VersionFollower:
         config.continuous.queries,
         config.continuous.allow_unbounded,
     )
-    queries = VersionFollower(_publish_files(context), selection, columns, note)
+    queries = VersionFollower(
+        _publish_files(context), selection, columns, note, context.log.last_version
+    )
     # the facts are checked before anything is read, and recorded for the next run
     facts = {
         **describe_sources(config),

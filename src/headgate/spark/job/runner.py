@@ -32,6 +32,7 @@ def run(
     on_note: OnNote = ignore,
     on_rows: OnRows = ignore,
     on_ready: OnReady = ignore,
+    verify: bool = False,
 ) -> RunResult:
     """Run a pipeline until it ends.
 
@@ -49,6 +50,8 @@ def run(
         Called by a console sink with the kind of rows, the first of them, and their number.
     on_ready : callable, optional
         Called with the job before its first batch; its `stop` ends it from any thread.
+    verify : bool, optional
+        Check the content of all output before the first batch, not just of the newest.
 
     Returns
     -------
@@ -58,7 +61,8 @@ def run(
     Raises
     ------
     JobError
-        If the job cannot continue where it ended, or a batch fails.
+        If the job cannot continue where it ended, something that it keeps was lost or damaged, or
+        a batch fails.
 
     Examples
     --------
@@ -69,7 +73,8 @@ def run(
     """
     config = pipeline if isinstance(pipeline, Pipeline) else read_pipeline(pipeline)
     # the locks come first, so that no other job changes what is checked below
-    with open_context(config, Callbacks(on_batch, on_note, on_rows, on_ready)) as context:
+    callbacks = Callbacks(on_batch, on_note, on_rows, on_ready)
+    with open_context(config, callbacks, verify=verify) as context:
         if config.sharing is None:
             job: BaseJob = open_routing_job(context)
         else:

@@ -28,7 +28,7 @@ from headgate.sharing.plan_execution import (
 from headgate.sharing.planning import plan_network
 from headgate.spark.job.base import BaseJob, JobContext
 from headgate.spark.job.commit.claim import check_job_facts
-from headgate.spark.job.commit.output import TRAFFIC, StagedFile, new_stage
+from headgate.spark.job.commit.output import TRAFFIC, Part, StagedFile, new_stage
 from headgate.spark.job.config import Pipeline, SharingConfig
 from headgate.spark.job.continuous_query import check_answer_columns
 from headgate.spark.job.progress import BatchResult, QueryHits
@@ -69,12 +69,12 @@ class SharingJob(BaseJob):
         sending = None if self._exchange is None else self._exchange.new_stage()
         # tasks get a stage for results and, where there is an exchange, one on its file system
         works = self._plan_tasks(number, version, stage, sending)
-        tasks = merge_reports(self.run_tasks(frame, works), stage, sending)
+        tasks = merge_reports(self.run_tasks(frame, works))
         # sent before the batch is logged: a replay sends the same rows again, which has no effect
         if self._exchange is not None:
             self._exchange.send(number, tasks.sent)
-        self._sink.write_batch(number, {**tasks.files, **self._stage_traffic(number, tasks, stage)})
-        self._log.finish(number, tasks.counts)
+        staged = {**tasks.parts, **self._stage_traffic(number, tasks, stage)}
+        self._log.finish(number, tasks.counts, self._sink.write_batch(number, staged))
         for directory in (stage, sending):
             if directory is not None:
                 shutil.rmtree(directory, ignore_errors=True)
@@ -126,10 +126,10 @@ class SharingJob(BaseJob):
 
     def _stage_traffic(
         self, number: int, tasks: SharingTaskResult, stage: Path
-    ) -> dict[str, list[Path]]:
+    ) -> dict[str, list[Part]]:
         with StagedFile(stage, TRAFFIC, self._sink.format) as file:
             file.write(build_traffic_table(number, tasks.traffic))
-        return {} if file.name is None else {TRAFFIC: [stage / file.name]}
+        return {} if file.part is None else {TRAFFIC: [file.part]}
 
 
 def open_sharing_job(context: JobContext, sharing: SharingConfig) -> SharingJob:
@@ -155,7 +155,7 @@ def open_sharing_job(context: JobContext, sharing: SharingConfig) -> SharingJob:
         exchange.claim(state, began=context.log.last_batch is not None)
         sources.append(exchange.open_source(context.checkpoint, len(sources)))
     # written last, after every check
-    plans = PlanFiles(state / "plans", plan)
+    plans = PlanFiles(state / "plans", plan, context.log.last_version)
     return SharingJob(context, SourceGroup(sources), plans, application, exchange)
 
 

@@ -22,16 +22,18 @@ from headgate.spark.job.commit.output import (
     STAGING,
     TRAFFIC,
     UNBOUNDED,
+    Part,
     Span,
     decode_folder,
     list_folders,
-    place_files,
+    name_parts,
+    place_parts,
     remove_directory,
 )
 from headgate.spark.job.config import Pipeline
 
-StagedFiles = Mapping[str, Sequence[Path]]
-"""The files of a batch by folder: `matches`, `dead`, and one for each query that gave answers."""
+StagedParts = Mapping[str, Sequence[Part]]
+"""The parts of a batch by folder: `matches`, `dead`, and one for each query that gave answers."""
 
 OnRows = Callable[[str, pa.Table, int], None]
 """Called with the kind of rows, the first of them, and how many there are in the batch."""
@@ -41,7 +43,8 @@ class Sink(Protocol):
     """Takes the rows of one batch after the other. All methods run on the driver.
 
     Tasks write files of the given `format` into stages below `stages`, and the driver hands them
-    over. The sink may move or delete these files; what it leaves is deleted with the stage.
+    over. The sink may move or delete these files; what it leaves is deleted with the stage. It
+    returns the parts that it has placed, which the log keeps: they must be there at the next start.
     """
 
     format: str
@@ -50,16 +53,16 @@ class Sink(Protocol):
     stages: Path
     """The directory in which each batch makes its stage."""
 
-    def write_batch(self, batch: int, files: StagedFiles) -> None:
-        """Take over all files of a batch.
+    def write_batch(self, batch: int, parts: StagedParts) -> tuple[Part, ...]:
+        """Take over all parts of a batch.
 
         Called before the batch is logged, in the thread that Spark calls us in; it may block, and
         the stream waits. After a crash the same batch is written again, with the same rows: so the
-        sink must replace what it has of that batch, not append. Folders without files had no rows.
+        sink must replace what it has of that batch, not append. Folders without parts had no rows.
         """
 
-    def write_folder(self, batch: int, folder: str, files: Sequence[Path]) -> None:
-        """Take over the files that one folder has of a batch.
+    def write_folder(self, batch: int, folder: str, parts: Sequence[Part]) -> tuple[Part, ...]:
+        """Take over the parts that one folder has of a batch.
 
         Called by `write_batch`, and directly for unbounded queries: each numbers its batches by
         itself and calls from a thread of its own, so calls for two folders may overlap. May be
@@ -78,19 +81,24 @@ class DirectorySink:
         self.stages = root / STAGING
         self.root = root
 
-    def write_batch(self, batch: int, files: StagedFiles) -> None:
-        """Place the files of every folder, and remove what a dead try left in the others."""
-        # also folders without files now: a try that died may have placed some
-        for folder in dict.fromkeys((*list_folders(self.root), *files)):
-            self.write_folder(batch, folder, files.get(folder, ()))
+    def write_batch(self, batch: int, parts: StagedParts) -> tuple[Part, ...]:
+        """Place the parts of every folder, and remove what a dead try left in the others."""
+        # also folders without parts now: a try that died may have placed some
+        folders = dict.fromkeys((*list_folders(self.root), *parts))
+        return tuple(
+            placed
+            for folder in folders
+            for placed in self.write_folder(batch, folder, parts.get(folder, ()))
+        )
 
-    def write_folder(self, batch: int, folder: str, files: Sequence[Path]) -> None:
-        """Make the files the directory of the batch by one rename."""
+    def write_folder(self, batch: int, folder: str, parts: Sequence[Part]) -> tuple[Part, ...]:
+        """Make the parts the directory of the batch by one rename."""
         span = Span(batch, batch, self.root / folder)
-        if files:
-            place_files(files, span, self.stages)
+        if parts:
+            place_parts(parts, span, self.stages)
         elif span.path.exists():
             remove_directory(span.path, self.stages)
+        return name_parts(parts, span, self.root)
 
     def list_outputs(self) -> dict[str, Path]:
         """Return the folders that exist."""
@@ -106,13 +114,14 @@ class _TransientSink(ABC):
     def __init__(self, state: Path) -> None:
         self.stages = state / STAGING
 
-    def write_batch(self, batch: int, files: StagedFiles) -> None:
+    def write_batch(self, batch: int, parts: StagedParts) -> tuple[Part, ...]:
         """Take over the rows of each folder."""
-        for folder, staged in files.items():
+        for folder, staged in parts.items():
             self.write_folder(batch, folder, staged)
+        return ()
 
     @abstractmethod
-    def write_folder(self, batch: int, folder: str, files: Sequence[Path]) -> None: ...
+    def write_folder(self, batch: int, folder: str, parts: Sequence[Part]) -> tuple[Part, ...]: ...
 
     def list_outputs(self) -> dict[str, Path]:
         """Return nothing: no row is on the disk."""
@@ -127,14 +136,15 @@ class ConsoleSink(_TransientSink):
         self._rows = rows
         self._show = show
 
-    def write_folder(self, batch: int, folder: str, files: Sequence[Path]) -> None:
+    def write_folder(self, batch: int, folder: str, parts: Sequence[Part]) -> tuple[Part, ...]:
         """Show the first rows of a folder."""
         del batch
         # traffic is for programs; a person sees its sum in the summary
-        if files and folder != TRAFFIC:
-            table = read_tables(files)
+        if parts and folder != TRAFFIC:
+            table = read_tables(parts)
             kind = folder if folder in EVENT_FOLDERS else ANSWERS
             self._show(kind, table.slice(0, self._rows), table.num_rows)
+        return ()
 
 
 class MemorySink(_TransientSink):
@@ -144,11 +154,12 @@ class MemorySink(_TransientSink):
         super().__init__(state)
         self._tables: dict[str, dict[int, pa.Table]] = {kind: {} for kind in EVENT_FOLDERS}
 
-    def write_folder(self, batch: int, folder: str, files: Sequence[Path]) -> None:
+    def write_folder(self, batch: int, folder: str, parts: Sequence[Part]) -> tuple[Part, ...]:
         """Keep the rows of a folder under the number of the batch."""
-        if files:
+        if parts:
             # under the number of the batch, so that a replay replaces its rows
-            self._tables.setdefault(folder, {})[batch] = read_tables(files)
+            self._tables.setdefault(folder, {})[batch] = read_tables(parts)
+        return ()
 
     @property
     def matches(self) -> pa.Table | None:
@@ -188,6 +199,6 @@ def open_sink(config: Pipeline, state: Path, on_rows: OnRows) -> Sink:
     return DirectorySink(sink.path, sink.kind)
 
 
-def read_tables(files: Sequence[Path]) -> pa.Table:
-    """Return the rows of all files."""
-    return pa.concat_tables([pq.read_table(file, partitioning=None) for file in files])
+def read_tables(parts: Sequence[Part]) -> pa.Table:
+    """Return the rows of all parts."""
+    return pa.concat_tables([pq.read_table(part.path, partitioning=None) for part in parts])

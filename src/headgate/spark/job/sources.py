@@ -23,7 +23,7 @@ from headgate.errors import JobError
 from headgate.events import LineIndex, Piece, split_file
 from headgate.schema import Stream
 from headgate.spark.job.batch.work import Work, select_valid_rows
-from headgate.spark.job.commit.log import list_planned_files
+from headgate.spark.job.commit.checkpoint import list_planned_files
 from headgate.spark.job.config import Pipeline, SourceConfig
 
 DEFAULT_RATE = 100  # rows a second

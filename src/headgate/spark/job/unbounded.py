@@ -17,7 +17,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +30,16 @@ from headgate.errors import HeadgateError, JobError, Unbounded
 from headgate.schema import Stream
 from headgate.spark.frames import arrow_schema
 from headgate.spark.job.batch.rows import label_rows
-from headgate.spark.job.commit.log import find_last_planned, list_planned_files
+from headgate.spark.job.commit.checkpoint import (
+    check_checkpoint,
+    find_last_planned,
+    list_planned_files,
+)
+from headgate.spark.job.commit.claim import check_batches
+from headgate.spark.job.commit.log import LOG_FILE, BatchLog, Counts
 from headgate.spark.job.commit.output import (
     UNBOUNDED,
+    Part,
     StagedFile,
     encode_folder,
     list_spans,
@@ -52,7 +59,7 @@ from headgate.spark.stateful.shard import Mode
 from headgate.spark.stateful.unbounded import list_used_attributes, why_stopped
 
 QUERY_FILE = "query.json"
-STAGED_SCHEMA = "name string, rows long"
+STAGED_SCHEMA = "part string"
 
 
 class JobStopping(Exception):
@@ -81,7 +88,8 @@ class UnboundedQueries:
         # the queries are those of the version at the start, until the next start
         limit = config.most_state_rows
         self._queries = [
-            UnboundedQuery(query, state, sink, limit, note) for query in plan.unbounded
+            UnboundedQuery(query, plan.version, state, sink, limit, note)
+            for query in plan.unbounded
         ]
         self._running = list(self._queries)
         for query in self._queries:
@@ -222,19 +230,26 @@ class UnboundedQuery:
     def __init__(
         self,
         query: ContinuousQuery,
+        version: int,
         state: Path,
         sink: Sink,
         limit: int,
         note: Callable[[str], None],
     ) -> None:
         self.query = query
+        self._version = version
         self.folder = encode_folder(query.id, UNBOUNDED)
         self._sink = sink
         self._limit = limit
         # holds the definition, and the number of the first batch under it
         state = state / Path(self.folder).name
-        self._first = _find_first_batch(state, query, note)
+        make_directory(state)
+        output = sink.root if isinstance(sink, DirectorySink) else None
+        self._log = BatchLog(state / LOG_FILE, output)
+        self._first = _find_first_batch(state, query, self._log.last_batch, note)
         self._checkpoint = state / str(self._first)
+        check_checkpoint(self._checkpoint)
+        check_batches(self._log, self._checkpoint, self._first)
         self._streaming: StreamingQuery | None = None
         self._busy = threading.Lock()
         self._stopping = threading.Event()
@@ -244,7 +259,7 @@ class UnboundedQuery:
     @property
     def is_new(self) -> bool:
         """Whether its state knows of no batch yet."""
-        return self._first == 0 and find_last_planned(self._checkpoint) is None
+        return self._log.last_batch is None and find_last_planned(self._checkpoint) is None
 
     def start(self, frame: DataFrame, mode: Mode, trigger: dict[str, str | bool]) -> None:
         """Start to run a frame, or continue where it ended."""
@@ -322,10 +337,16 @@ class UnboundedQuery:
         writer = AnswerWriter(self.query, batch, types, str(stage), self._sink.format)
         # numbered columns, as `mapInArrow` cannot take names with dots
         numbered = frame.toDF(*[f"c{n}" for n in range(len(types))])
+        # run also if the batch is finished: Spark has yet to commit the state that it gives
         staged = numbered.mapInArrow(writer.write, STAGED_SCHEMA).collect()
-        self._sink.write_folder(batch, self.folder, [stage / row.name for row in staged])
+        if not self._log.is_finished(batch):
+            self._log.begin(batch, self._version)
+            parts = [Part(**json.loads(row.part)) for row in staged]
+            rows = sum(part.rows for part in parts)
+            placed = self._sink.write_folder(batch, self.folder, parts)
+            self._log.finish(batch, Counts(answers=rows), placed)
+            self._rows += rows
         shutil.rmtree(stage, ignore_errors=True)
-        self._rows += sum(row.rows for row in staged)
 
     def _check_files(self, number: int) -> None:
         """Raise a JobError for a file that is gone: Spark would silently skip it."""
@@ -349,19 +370,19 @@ class AnswerWriter:
     format: str
 
     def write(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Stage the rows of a task, for `mapInArrow`, and yield the name of the file, if any."""
+        """Stage the rows of a task, for `mapInArrow`, and yield the part, if there is any."""
         with StagedFile(Path(self.stage), UNBOUNDED, self.format) as file:
             for rows in batches:
                 named = pa.Table.from_batches([rows.rename_columns(self.columns.names)])
                 table = named.cast(self.columns)
                 file.write(label_rows(table, self.batch, self.query.id, self.query.version))
-        names = [] if file.name is None else [file.name]
-        yield pa.RecordBatch.from_pydict(
-            {"name": pa.array(names, pa.string()), "rows": pa.array([file.rows][: len(names)])}
-        )
+        parts = [] if file.part is None else [json.dumps(asdict(file.part))]
+        yield pa.RecordBatch.from_pydict({"part": pa.array(parts, pa.string())})
 
 
-def _find_first_batch(folder: Path, query: ContinuousQuery, note: Callable[[str], None]) -> int:
+def _find_first_batch(
+    folder: Path, query: ContinuousQuery, last_batch: int | None, note: Callable[[str], None]
+) -> int:
     """Return the number of the first batch under the present definition of a query.
 
     The folder has a file with the definition and that number, and a checkpoint named after it. A
@@ -372,14 +393,17 @@ def _find_first_batch(folder: Path, query: ContinuousQuery, note: Callable[[str]
     if before is not None:
         if before["definition"] == query.definition:
             return int(before["first"])
-        # behind the last batch that Spark planned, so that no number comes twice
-        first = int(before["first"]) + (find_last_planned(folder / str(before["first"])) or 0) + 1
+        # behind the last one in the output; one that was planned and not finished is given up
+        first = 0 if last_batch is None else last_batch + 1
         note(f"query `{query.id}` has changed, and starts afresh with the first event there is")
-    make_directory(folder)
+    earlier = [] if before is None else [folder / str(before["first"])]
+    # a checkpoint of the same name holds no finished batch, and must not serve the new definition
+    if folder / str(first) in earlier:
+        shutil.rmtree(folder / str(first), ignore_errors=True)
     content = json.dumps({"definition": query.definition, "first": first}) + "\n"
     write_atomically(folder / QUERY_FILE, content)
-    if before is not None:
-        shutil.rmtree(folder / str(before["first"]), ignore_errors=True)
+    for checkpoint in earlier:
+        shutil.rmtree(checkpoint, ignore_errors=True)
     return first
 
 

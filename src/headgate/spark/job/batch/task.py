@@ -24,7 +24,7 @@ from headgate.schema import Stream
 from headgate.spark.job.batch.rows import build_dead_table, build_match_schema, build_match_tables
 from headgate.spark.job.batch.work import read_events, read_typed_rows, select_shares
 from headgate.spark.job.commit.log import Counts
-from headgate.spark.job.commit.output import DEAD, MATCHES, StagedFile
+from headgate.spark.job.commit.output import DEAD, MATCHES, Part, StagedFile
 from headgate.spark.job.continuous_query import ContinuousQuery, EventReducer
 from headgate.spark.job.order import Order, OrderFollower
 from headgate.spark.job.progress import MAX_SAMPLES, Hits, add_padded
@@ -78,13 +78,13 @@ class RoutingTaskPlan:
 class RoutingTaskResult:
     """What all tasks of a batch did together.
 
-    `files` are the names of staged files by folder, and `samples` show a few dead letters.
+    `parts` are the staged ones by folder, and `samples` show a few dead letters.
     `learned` is what adaptive indexes have counted and sampled, by task. `reduced` has the
     reductions for each continuous query and stream, by task too.
     """
 
     counts: Counts
-    files: dict[str, list[str]]
+    parts: dict[str, list[Part]]
     unknown: dict[str, int]
     samples: list[str]
     hits: Hits
@@ -174,7 +174,11 @@ def _run_task(plan: RoutingTaskPlan, batches: Iterator[tuple[str, EventBatch]]) 
     report = {
         "stream": plan.stream.name,
         "counts": asdict(counts),
-        "files": {MATCHES: matches_file.name, DEAD: dead_file.name},
+        "parts": {
+            folder: asdict(file.part)
+            for folder, file in ((MATCHES, matches_file), (DEAD, dead_file))
+            if file.part is not None
+        },
         "unknown": unknown,
         "samples": samples,
         "learned": None if matcher is None else matcher.learn(),
@@ -201,7 +205,7 @@ def describe_letters(letters: Sequence[DeadLetter]) -> list[str]:
 def merge_reports(rows: Iterable[Any]) -> RoutingTaskResult:
     """Return the reports of all tasks as one result."""
     counts = Counts()
-    files: dict[str, list[str]] = {MATCHES: [], DEAD: []}
+    parts: dict[str, list[Part]] = {MATCHES: [], DEAD: []}
     unknown: Counter[str] = Counter()
     samples: list[str] = []
     hits = np.zeros(0, np.int64)
@@ -214,8 +218,8 @@ def merge_reports(rows: Iterable[Any]) -> RoutingTaskResult:
         samples += report["samples"]
         # a task without an adaptive index has learned nothing
         learned += [report["learned"]] if report["learned"] else []
-        for folder, name in report["files"].items():
-            files[folder] += [name] if name else []
+        for folder, part in report["parts"].items():
+            parts[folder].append(Part(**part))
         for query_id, reduction in row.reduced.items():
             # a join has reductions from each of its streams, and several tasks read each
             by_stream = reduced.setdefault(query_id, {})
@@ -226,5 +230,5 @@ def merge_reports(rows: Iterable[Any]) -> RoutingTaskResult:
         task_hits[positions] = np.frombuffer(row.hits, np.int64)
         hits = add_padded(hits, task_hits)
     return RoutingTaskResult(
-        counts, files, dict(unknown), samples[:MAX_SAMPLES], hits, learned, reduced
+        counts, parts, dict(unknown), samples[:MAX_SAMPLES], hits, learned, reduced
     )

@@ -13,22 +13,22 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from headgate.errors import JobError
 from headgate.portable import lock_file
 from headgate.snapshot.files import sync
-from headgate.spark.job.commit.log import BatchLog, Counts, find_last_planned
+from headgate.spark.job.commit.checkpoint import find_last_committed, find_last_planned
+from headgate.spark.job.commit.log import BatchLog
 from headgate.spark.job.commit.output import (
-    ANSWERS,
-    EVENT_FOLDERS,
     list_folders,
     list_spans,
     list_unbounded_folders,
     write_atomically,
 )
+from headgate.spark.job.commit.records import START_AFRESH
 
 MARK_FILE = ".job"
 JOB_FILE = "job.json"
@@ -47,14 +47,25 @@ def hold_lock(directory: Path, name: str, who: str) -> Iterator[None]:
         yield
 
 
-def claim_output(state: Path, root: Path, written: Counts | None) -> None:
+@contextmanager
+def wait_for_lock(directory: Path, name: str, on_wait: Callable[[], object]) -> Iterator[None]:
+    """Hold a directory's lock, as soon as it is free; call `on_wait` if it is not."""
+    directory.mkdir(parents=True, exist_ok=True)
+    with lock_file(directory / name, wait=False) as is_free:
+        pass
+    if not is_free:
+        on_wait()
+    with lock_file(directory / name):
+        yield
+
+
+def claim_output(state: Path, root: Path, *, began: bool) -> None:
     """Mark state and output as belonging together, or raise a JobError if they do not.
 
-    `written` counts the rows that the state knows of; None if it knows of no finished batch.
+    `began` says whether the state knows of a finished batch.
     """
     state_mark, output_mark = _read_mark(state), _read_mark(root)
     if state_mark is not None and state_mark == output_mark:  # the ordinary restart
-        _check_rows(state, root, written or Counts())
         return
     # output without a mark is from before marks, or half deleted: never written over
     folders = (*list_folders(root), *list_unbounded_folders(root))
@@ -64,7 +75,7 @@ def claim_output(state: Path, root: Path, written: Counts | None) -> None:
             "choose another `sink.path`, or delete both"
         )
     # the state knows of rows, and here is none of them
-    if written is not None:
+    if began:
         raise _output_gone(state, root)
     _write_mark(state_mark or uuid.uuid4().hex, state, root)
 
@@ -96,16 +107,6 @@ def _write_mark(mark: str, state: Path, root: Path) -> None:
         sync(directory)
 
 
-def _check_rows(state: Path, root: Path, written: Counts) -> None:
-    has_rows = {kind: bool(list_spans(root / kind)) for kind in EVENT_FOLDERS}
-    # the log counts answers in total, not by query, so rows of any query will do
-    answers = [folder for folder in list_folders(root) if folder.startswith(ANSWERS)]
-    has_rows[ANSWERS] = any(list_spans(root / folder) for folder in answers)
-    for kind, is_present in has_rows.items():
-        if getattr(written, kind) and not is_present:
-            raise _output_gone(state, root / kind)
-
-
 def _output_gone(state: Path, place: Path) -> JobError:
     return JobError(
         f"{place}: the output that the state in {state} describes is gone; "
@@ -120,17 +121,22 @@ def _read_mark(directory: Path) -> str | None:
         return None
 
 
-def check_batches(log: BatchLog, checkpoint: Path) -> None:
-    """Raise a JobError unless Spark has planned just the logged batches, and perhaps one more."""
-    last_planned = find_last_planned(checkpoint)
-    planned = -1 if last_planned is None else last_planned
-    done = -1 if log.last_batch is None else log.last_batch
-    # Spark plans a batch before it runs: one more than logged is a crash in between
-    if planned not in (done, done + 1):
+def check_batches(log: BatchLog, checkpoint: Path, first: int = 0) -> None:
+    """Raise a JobError unless Spark and the log agree on which batches are finished.
+
+    `first` is the number that the log gives to Spark's batch 0.
+    """
+    planned, committed = (
+        -1 if last is None else last
+        for last in (find_last_planned(checkpoint), find_last_committed(checkpoint))
+    )
+    done = -1 if log.last_batch is None else max(log.last_batch - first, -1)
+    # Spark plans a batch, we log it, Spark commits it: a crash may come between any two
+    if planned - done not in (0, 1) or done - committed not in (0, 1):
         raise JobError(
-            f"{checkpoint.parent}: the log has batches up to {done}, and Spark's checkpoint up to "
-            f"{planned}: one of the two was deleted or restored without the other; "
-            "restore both, or start afresh with another `sink.path` and `checkpoint`"
+            f"{checkpoint.parent}: the log has batches up to {done}, and Spark's checkpoint has "
+            f"planned up to {planned} and committed up to {committed}: one of the two was deleted "
+            f"or restored without the other; restore both, or {START_AFRESH}"
         )
 
 

@@ -20,37 +20,48 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headgate.errors import JobError
-from headgate.snapshot.files import sync
+from headgate.snapshot.files import checksum, sync
 from headgate.spark.job.commit.claim import hold_lock
 from headgate.spark.job.commit.output import (
     COMPACTING,
+    HIDDEN,
+    Part,
     Span,
     StagedFile,
     list_covered,
     list_folders,
     list_spans,
     list_unbounded_folders,
+    name_parts,
     new_stage,
-    place_files,
+    place_parts,
     remove_directory,
+)
+from headgate.spark.job.commit.parts import (
+    PartList,
+    check_before_merging,
+    describe_merged,
+    remove_descriptions,
 )
 
 DEFAULT_COMPACT_EVERY = 100
 FULL_BYTES = 128 << 20  # a directory of this size is merged no more
 ROW_GROUP_ROWS = 1 << 20
+COPIED_BYTES = 1 << 20  # of text, at a time
 
 
-def compact(root: Path, every: int = DEFAULT_COMPACT_EVERY) -> int:
+def compact(root: Path, every: int = DEFAULT_COMPACT_EVERY, logged: PartList | None = None) -> int:
     """Merge what can be merged in a job's output, and return by how many directories it shrank.
 
-    Raises a JobError while another compaction runs there.
+    Raises a JobError while another compaction runs there, and for a part that is not what it was:
+    the job passes the parts of its log, by which it can tell. Elsewhere the checksums inside
+    Parquet files do, and the descriptions of merged directories.
     """
     stages = root / COMPACTING
     with hold_lock(stages, ".lock", "another compaction"):
@@ -58,28 +69,28 @@ def compact(root: Path, every: int = DEFAULT_COMPACT_EVERY) -> int:
         for leftover in stages.iterdir():
             if leftover.is_dir():
                 shutil.rmtree(leftover, ignore_errors=True)
+        remove_descriptions(root)
         # folders whose batches are numbered together share one newest batch
         groups = [list_folders(root), *([folder] for folder in list_unbounded_folders(root))]
-        return sum(
-            _compact_folders([root / name for name in names], stages, every) for names in groups
-        )
+        return sum(_compact_folders(names, root, every, logged or {}) for names in groups)
 
 
 def remove_leftovers(root: Path) -> None:
-    """Remove what a killed compaction had already merged; a running one does it itself."""
-    with suppress(JobError), hold_lock(root / COMPACTING, ".lock", "another compaction"):
-        for folder in (*list_folders(root), *list_unbounded_folders(root)):
-            _sweep(root / folder, root / COMPACTING)
+    """Remove what a killed compaction had already merged; called under the compaction's lock."""
+    for folder in (*list_folders(root), *list_unbounded_folders(root)):
+        _sweep(root / folder, root / COMPACTING)
 
 
-def _compact_folders(parents: Sequence[Path], stages: Path, every: int) -> int:
+def _compact_folders(names: Sequence[str], root: Path, every: int, logged: PartList) -> int:
     """Compact folders whose batches are numbered together."""
+    parents = [root / name for name in names]
     # one newest batch for all of them: an empty folder has no directory for it
     newest = max((span.last for parent in parents for span in list_spans(parent)), default=0)
-    return sum(_compact_folder(parent, stages, newest, every) for parent in parents)
+    return sum(_compact_folder(parent, root, newest, every, logged) for parent in parents)
 
 
-def _compact_folder(parent: Path, stages: Path, newest: int, every: int) -> int:
+def _compact_folder(parent: Path, root: Path, newest: int, every: int, logged: PartList) -> int:
+    stages = root / COMPACTING
     removed = _sweep(parent, stages)
     while True:
         # listed anew in each round, as merged directories may be merged once more
@@ -88,7 +99,7 @@ def _compact_folder(parent: Path, stages: Path, newest: int, every: int) -> int:
         if not groups:
             return removed
         for group in groups:
-            _merge(group, stages)
+            _merge(group, root, logged)
             # those that were covered are gone, and one was added
             removed += _sweep(parent, stages) - 1
 
@@ -151,24 +162,30 @@ def compute_tier(span: Span, every: int) -> int:
     return levels
 
 
-def _merge(group: Sequence[Span], stages: Path) -> None:
+def _merge(group: Sequence[Span], root: Path, logged: PartList) -> None:
+    for span in group:
+        check_before_merging(span, root, logged)
     merged = Span(group[0].first, group[-1].last, group[0].parent)
     files = [file for span in group for file in _list_files(span)]
+    stages = root / COMPACTING
     stage = new_stage(stages)
     # a folder has one format: the sink of a job cannot change
     if files[0].suffix == ".parquet":
-        written = _merge_parquet(files, stage)
+        part = _merge_parquet(files, stage)
     else:
-        written = _merge_text(files, stage)
-    place_files([written], merged, stages)
+        part = _merge_text(files, stage)
+    # described first: the next start must know what it will see
+    describe_merged(name_parts([part], merged, root), merged, root)
+    place_parts([part], merged, stages)
     stage.rmdir()
 
 
-def _merge_parquet(files: Sequence[Path], stage: Path) -> Path:
+def _merge_parquet(files: Sequence[Path], stage: Path) -> Part:
     with StagedFile(stage, "merged", "parquet") as merged:
         for table in _read_large_tables(files):
             merged.write(table)
-    return stage / str(merged.name)
+    assert merged.part is not None
+    return merged.part
 
 
 def _read_large_tables(files: Sequence[Path]) -> Iterator[pa.Table]:
@@ -176,31 +193,37 @@ def _read_large_tables(files: Sequence[Path]) -> Iterator[pa.Table]:
     pending: list[pa.Table] = []
     rows = 0
     for file in files:
-        with pq.ParquetFile(file) as opened:
-            # small files become large row groups, which readers prefer
-            for batch in opened.iter_batches(batch_size=ROW_GROUP_ROWS):
-                pending.append(pa.Table.from_batches([batch]))
-                rows += batch.num_rows
-                if rows >= ROW_GROUP_ROWS:
-                    yield pa.concat_tables(pending)
-                    pending, rows = [], 0
+        try:
+            with pq.ParquetFile(file, page_checksum_verification=True) as opened:
+                # small files become large row groups, which readers prefer
+                for batch in opened.iter_batches(batch_size=ROW_GROUP_ROWS):
+                    pending.append(pa.Table.from_batches([batch]))
+                    rows += batch.num_rows
+                    if rows >= ROW_GROUP_ROWS:
+                        yield pa.concat_tables(pending)
+                        pending, rows = [], 0
+        except (pa.ArrowException, OSError) as error:
+            raise JobError(f"{file}: was changed or damaged ({error}); restore it") from None
     if pending:
         yield pa.concat_tables(pending)
 
 
-def _merge_text(files: Sequence[Path], stage: Path) -> Path:
+def _merge_text(files: Sequence[Path], stage: Path) -> Part:
     # JSON lines need no parsing: every file ends in a newline
     path = stage / f"merged{files[0].suffix}"
+    rows = 0
     with path.open("wb") as merged:
         for file in files:
             with file.open("rb") as part:
-                shutil.copyfileobj(part, merged)
+                while chunk := part.read(COPIED_BYTES):
+                    rows += chunk.count(b"\n")
+                    merged.write(chunk)
     sync(path)
-    return path
+    return Part(str(path), rows, path.stat().st_size, checksum(path))
 
 
 def _list_files(span: Span) -> list[Path]:
-    return sorted(span.path.iterdir())
+    return sorted(file for file in span.path.iterdir() if not file.name.startswith(HIDDEN))
 
 
 def _count_bytes(span: Span) -> int:

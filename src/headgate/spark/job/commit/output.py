@@ -7,6 +7,7 @@
         traffic/batches=0000000007-0000000007/part-0000.parquet     the traffic on links, of a plan
         unbounded/u/batches=0000000005-0000000005/part-0000.parquet the rows of an unbounded query u
         .staging/ .compacting/                                      what is not complete yet
+        .merged/                                                    what compactions wrote (`parts`)
 
 The name of a directory says which batches it holds: one, or after a compaction from–to. The name
 is also a partition column to Spark, DuckDB and Arrow, so a folder can be read as it is.
@@ -23,7 +24,7 @@ import re
 import shutil
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Protocol, Self
@@ -33,17 +34,30 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headgate.events.json_lines import format_json
-from headgate.snapshot.files import sync
+from headgate.snapshot.files import checksum, sync
 
 MATCHES, DEAD = "matches", "dead"
 EVENT_FOLDERS = (MATCHES, DEAD)
 ANSWERS = "answers"
 UNBOUNDED = "unbounded"
 TRAFFIC = "traffic"
-STAGING, COMPACTING = ".staging", ".compacting"
+STAGING, COMPACTING, MERGED = ".staging", ".compacting", ".merged"
+HIDDEN = (".", "_")  # readers of a folder skip names that begin so
 
 _BATCHES = re.compile(r"batches=(\d{10,})-(\d{10,})")
-_HIDDEN = (".", "_")  # readers of a folder skip names that begin so
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A file of rows: how many there are, its size in bytes, and the digest of its content.
+
+    Its `path` is absolute as long as it is staged, and then relative to the root of the output.
+    """
+
+    path: str
+    rows: int
+    size: int
+    digest: str
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -76,7 +90,7 @@ def encode_folder(query_id: str, parent: str = ANSWERS) -> str:
     """
     name = quote(query_id, safe="")
     # quote() leaves dots and underscores as they are, and a leading one would hide the folder
-    visible = f"%{ord(name[0]):02X}{name[1:]}" if name.startswith(_HIDDEN) else name
+    visible = f"%{ord(name[0]):02X}{name[1:]}" if name.startswith(HIDDEN) else name
     return f"{parent}/{visible}"
 
 
@@ -103,16 +117,26 @@ def _list_subfolders(root: Path, folder: str) -> list[str]:
     return [f"{folder}/{name}" for name in sorted(_list_entries(root / folder))]
 
 
+def parse_span(directory: Path) -> Span:
+    """Return the batches that a directory says in its name.
+
+    >>> parse_span(Path("out/matches/batches=0000000007-0000000012")).last
+    12
+    """
+    name = _BATCHES.fullmatch(directory.name)
+    assert name is not None, directory
+    return Span(int(name[1]), int(name[2]), directory.parent)
+
+
 def list_spans(parent: Path) -> list[Span]:
     """Return the directories of batches in a folder, in order, without covered ones.
 
     A compaction that died between its two steps leaves the directories that it merged beside the
     merged one: they are covered, and count no more.
     """
-    names = (_BATCHES.fullmatch(entry) for entry in _list_entries(parent))
+    names = filter(_BATCHES.fullmatch, _list_entries(parent))
     spans = sorted(
-        (Span(int(name[1]), int(name[2]), parent) for name in names if name),
-        key=lambda span: (span.first, -span.last),
+        (parse_span(parent / name) for name in names), key=lambda span: (span.first, -span.last)
     )
     # the widest span of those with the same first batch comes first, so it covers what follows
     uncovered: list[Span] = []
@@ -136,16 +160,29 @@ def _list_entries(parent: Path) -> list[str]:
     return os.listdir(parent) if parent.is_dir() else []
 
 
-def place_files(files: Sequence[Path], span: Span, stages: Path) -> None:
-    """Make synced files the whole content of a directory of batches.
+def name_parts(parts: Sequence[Part], span: Span, root: Path) -> tuple[Part, ...]:
+    """Return staged parts as they will be in a directory of batches."""
+    directory = span.path.relative_to(root).as_posix()
+    return tuple(
+        replace(part, path=f"{directory}/{_name_part(number, part)}")
+        for number, part in enumerate(parts)
+    )
+
+
+def _name_part(number: int, part: Part) -> str:
+    return f"part-{number:04}{Path(part.path).suffix}"
+
+
+def place_parts(parts: Sequence[Part], span: Span, stages: Path) -> None:
+    """Make staged parts, which are synced, the whole content of a directory of batches.
 
     A directory of that name was left by a try that died before the batch was logged, and is
     replaced.
     """
     # the files are moved into a directory of their own, which one rename then makes visible
     stage = new_stage(stages)
-    for number, file in enumerate(files):
-        os.rename(file, stage / f"part-{number:04}{file.suffix}")
+    for number, part in enumerate(parts):
+        os.rename(part.path, stage / _name_part(number, part))
     sync(stage)
     make_directory(span.parent)
     if span.path.exists():
@@ -199,7 +236,7 @@ class _RowWriter(Protocol):
 class StagedFile:
     """A file of rows in a stage, created with its first row and synced when it is closed.
 
-    A file without rows does not exist.
+    A file without rows does not exist, and is no part.
     """
 
     def __init__(self, stage: Path, kind: str, format: str) -> None:
@@ -208,11 +245,8 @@ class StagedFile:
         self._file: BinaryIO | None = None
         self._writer: _RowWriter | None = None
         self.rows = 0
-
-    @property
-    def name(self) -> str | None:
-        """The name of the file, if there is one."""
-        return self._path.name if self.rows else None
+        self.part: Part | None = None
+        """What was written, once the file is closed."""
 
     def write(self, table: pa.Table) -> None:
         """Append the rows of a table."""
@@ -243,10 +277,16 @@ class StagedFile:
             self._writer.close()
             self._file.flush()
             os.fsync(self._file.fileno())
+        # read back while the pages are still in memory, here in the task and not on the driver
+        size = self._path.stat().st_size
+        self.part = Part(str(self._path), self.rows, size, checksum(self._path))
 
 
 def _open_parquet(file: BinaryIO, schema: pa.Schema) -> pq.ParquetWriter:
-    return pq.ParquetWriter(file, schema, compression="zstd", store_schema=False)
+    # a compaction checks the checksums of pages, so that it does not pass on what was damaged
+    return pq.ParquetWriter(
+        file, schema, compression="zstd", store_schema=False, write_page_checksum=True
+    )
 
 
 class _JsonLines:

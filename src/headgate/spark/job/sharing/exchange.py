@@ -35,11 +35,12 @@ from headgate.sharing.plan_execution import find_receiver
 from headgate.sharing.plan_json import plan_from_json, plan_to_json
 from headgate.spark.job.commit.claim import claim_place
 from headgate.spark.job.commit.output import (
+    Part,
     Span,
     encode_folder,
     make_directory,
     new_stage,
-    place_files,
+    place_parts,
     write_atomically,
 )
 from headgate.spark.job.sources import FileSource, Source
@@ -50,15 +51,23 @@ FILES_PER_TRIGGER = 100
 
 
 class PlanFiles:
-    """Plans by number; the newest is the one that a job was started with."""
+    """Plans by number; the newest is the one that a job was started with.
 
-    def __init__(self, directory: Path, plan: Plan) -> None:
+    `last` is the number that the last batch used, if there was one.
+    """
+
+    def __init__(self, directory: Path, plan: Plan, last: int | None = None) -> None:
         self._directory = directory
         make_directory(directory)
         self._files = {int(file.name.partition("-")[0]): file for file in directory.glob("[0-9]*")}
         text = plan_to_json(plan)
         digest = compute_digest(text)
         self.newest = max(self._files, default=0)
+        # another plan would get the number of one that batches ran under
+        if last is not None and self.newest < last:
+            raise JobError(
+                f"{directory}: plan {last}, the last that a batch used, is gone; restore it"
+            )
         # the same plan keeps its number over restarts
         if not self._files or self._files[self.newest].stem.partition("-")[2] != digest:
             self.newest += 1
@@ -103,8 +112,8 @@ def compute_digest(text: str) -> str:
     return blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-SentFiles = Mapping[tuple[str, int], Sequence[Path]]
-"""The files of a batch by the path of the plan and the number of the flow in it."""
+SentParts = Mapping[tuple[str, int], Sequence[Part]]
+"""The parts of a batch by the path of the plan and the number of the flow in it."""
 
 
 class Exchange(Protocol):
@@ -122,8 +131,8 @@ class Exchange(Protocol):
     def new_stage(self) -> Path:
         """Return a new directory into which tasks write what a batch sends; called once a batch."""
 
-    def send(self, batch: int, files: SentFiles) -> None:
-        """Take over the files of a batch; it may block.
+    def send(self, batch: int, parts: SentParts) -> None:
+        """Take over the parts of a batch; it may block.
 
         Called before the batch is logged, so after a crash again with the same rows, which whoever
         reads must get once.
@@ -154,9 +163,9 @@ class FileExchange:
         """Create a stage on the file system of the exchange."""
         return new_stage(self._stages)
 
-    def send(self, batch: int, files: SentFiles) -> None:
-        """Place the files; never replace any: a replay has the same, and some may be read."""
-        for (path, number), staged in files.items():
+    def send(self, batch: int, parts: SentParts) -> None:
+        """Place the parts; never replace any: a replay has the same, and some may be read."""
+        for (path, number), staged in parts.items():
             loaded = load_plan(path)
             flow = loaded.plan.flows[number]
             # only flows that leave the application were staged, so there is a receiver
@@ -168,7 +177,7 @@ class FileExchange:
             span = Span(batch, batch, folder / loaded.digest / str(number))
             # a replay: the rows are there, and may have been read
             if not span.path.exists():
-                place_files(staged, span, self._stages)
+                place_parts(staged, span, self._stages)
 
     def _copy_plan(self, path: str, digest: str) -> None:
         copy = self._root / PLANS / f"{digest}.json"

@@ -24,7 +24,7 @@ from headgate.spark.job.batch.rows import build_dead_table, label_rows
 from headgate.spark.job.batch.task import describe_letters
 from headgate.spark.job.batch.work import read_events, read_typed_rows, select_shares
 from headgate.spark.job.commit.log import Counts
-from headgate.spark.job.commit.output import DEAD, StagedFile, encode_folder
+from headgate.spark.job.commit.output import DEAD, Part, StagedFile, encode_folder
 from headgate.spark.job.progress import MAX_SAMPLES
 from headgate.spark.job.sharing.exchange import LoadedPlan, load_plan, parse_sent_path
 from headgate.spark.job.sharing.link_traffic import (
@@ -167,7 +167,7 @@ class _PlanWalk:
             "counts": asdict(self._counts),
             "unknown": self._unknown,
             "samples": self._samples,
-            "files": self._results.finish(),
+            "parts": self._results.finish(),
             "sent": self._sent.finish(),
             "traffic": by_plan,
         }
@@ -175,41 +175,40 @@ class _PlanWalk:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SharingTaskResult:
-    """What all tasks of a batch did together; `files` by folder, `sent` by plan and flow."""
+    """What all tasks of a batch did together; `parts` by folder, `sent` by plan and flow."""
 
     counts: Counts
     unknown: dict[str, int]
     samples: list[str]
-    files: dict[str, list[Path]]
-    sent: dict[tuple[str, int], list[Path]]
+    parts: dict[str, list[Part]]
+    sent: dict[tuple[str, int], list[Part]]
     traffic: dict[TrafficKey, Traffic]
 
 
-def merge_reports(rows: Iterable[Any], stage: Path, sending: Path | None) -> SharingTaskResult:
+def merge_reports(rows: Iterable[Any]) -> SharingTaskResult:
     """Return the reports of all tasks as one result."""
     counts = Counts()
     unknown: Counter[str] = Counter()
     samples: list[str] = []
-    files: defaultdict[str, list[Path]] = defaultdict(list)
-    sent: defaultdict[tuple[str, int], list[Path]] = defaultdict(list)
+    parts: defaultdict[str, list[Part]] = defaultdict(list)
+    sent: defaultdict[tuple[str, int], list[Part]] = defaultdict(list)
     traffic: defaultdict[TrafficKey, Traffic] = defaultdict(Traffic)
     for row in rows:
         report = json.loads(row.report)
         counts += Counts(**report["counts"])
         unknown.update(report["unknown"])
         samples += report["samples"]
-        for folder, names in report["files"].items():
-            files[folder] += [stage / name for name in names]
-        for key, names in report["sent"].items():
-            # the key of a sent file: the number of its flow, and the path of its plan
+        for folder, staged in report["parts"].items():
+            parts[folder] += [Part(**part) for part in staged]
+        for key, staged in report["sent"].items():
+            # the key of a sent part: the number of its flow, and the path of its plan
             number, _, path = key.partition(" ")
-            assert sending is not None
-            sent[path, int(number)] += [sending / name for name in names]
+            sent[path, int(number)] += [Part(**part) for part in staged]
         for path, lines in report["traffic"].items():
             for kind, name, row_count, byte_count in lines:
                 traffic[path, kind, name] += Traffic(row_count, byte_count)
     return SharingTaskResult(
-        counts, dict(unknown), samples[:MAX_SAMPLES], files, sent, dict(traffic)
+        counts, dict(unknown), samples[:MAX_SAMPLES], parts, sent, dict(traffic)
     )
 
 
@@ -223,7 +222,7 @@ class RowBuffer:
         self._stage = stage
         self._format = format
         self._tables: defaultdict[str, list[pa.Table]] = defaultdict(list)
-        self._files: defaultdict[str, list[str]] = defaultdict(list)
+        self._parts: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
         self._bytes = 0
 
     def add(self, folder: str, table: pa.Table) -> None:
@@ -236,16 +235,17 @@ class RowBuffer:
         if self._bytes > MAX_BUFFERED_BYTES:
             self._flush()
 
-    def finish(self) -> dict[str, list[str]]:
-        """Write what is buffered, and return the names of all files by folder."""
+    def finish(self) -> dict[str, list[dict[str, Any]]]:
+        """Write what is buffered, and return all parts by folder, as a report has them."""
         self._flush()
-        return dict(self._files)
+        return dict(self._parts)
 
     def _flush(self) -> None:
         for folder, tables in self._tables.items():
             # a file for each flush; a folder may have more than one
             with StagedFile(self._stage, "rows", self._format) as file:
                 file.write(pa.concat_tables(tables))
-            self._files[folder].append(str(file.name))
+            assert file.part is not None
+            self._parts[folder].append(asdict(file.part))
         self._tables.clear()
         self._bytes = 0
