@@ -3,6 +3,7 @@
 | experiment           | what it measures                                                         |
 |----------------------|--------------------------------------------------------------------------|
 | `load`               | reading a million WHERE clauses, next to sqlglot's parsing               |
+| `check`              | finding mistakes in rules with patterns, next to comparing all pairs     |
 | `scan`               | one query after the other, next to DuckDB and NumPy                      |
 | `route`              | a DataFrame on Spark, next to a giant OR and a nested-loop join          |
 | `match`, `match-…`   | an index, next to counting, NumPy and a scan                             |
@@ -12,9 +13,10 @@
 from __future__ import annotations
 
 from benchmarks.harness.report import Family
+from benchmarks.matching.check import CHECK
 from benchmarks.matching.load import LOAD
 from benchmarks.matching.match import MATCH, UPDATES
 from benchmarks.matching.route import ROUTE
 from benchmarks.matching.scan import SCAN
 
-MATCHING = Family("Loading, matching and routing", (LOAD, SCAN, ROUTE, *MATCH, UPDATES))
+MATCHING = Family("Loading, matching and routing", (LOAD, CHECK, SCAN, ROUTE, *MATCH, UPDATES))

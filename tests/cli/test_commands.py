@@ -229,3 +229,23 @@ def test_a_check_counts_where_a_query_reads(files: Path) -> None:
     lines = objects(run("match", "-q", "t.sql", "t.jsonl", "--format", "json").stdout)
     assert lines[0]["queries"] == ["q"]
     assert "not an INT" in lines[1]["error"]
+
+
+def test_an_interrupted_check_prints_what_it_knows(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Ctrl-C while queries are compared: their own findings are shown, with the exit code 130."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("headgate.findings.checks._relate_queries", interrupt)
+    path = tmp_path / "queries.sql"
+    path.write_text(
+        "CREATE STREAM s (a INT); CREATE QUERY p AS SELECT * FROM s WHERE a > 3 AND a < 2;"
+        "CREATE QUERY q AS SELECT * FROM s WHERE a > 3"
+    )
+    result = run("check", "-q", str(path))
+    assert result.exit_code == 130
+    assert "never TRUE" in result.stdout
+    assert "2 of 2 queries were checked" in result.stderr

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import headgate as hg
-from headgate.findings.checks import Finding
+from headgate.findings.checks import CheckRun, Finding
 from headgate.queries import Query, QuerySet
 from headgate.schema import Schema
 from headgate.sql import Script
@@ -46,6 +46,10 @@ def findings(*statements: str) -> dict[str, Finding]:
         ("d = CAST('NaN' AS DOUBLE) AND d > 1e308", "yes"),
         ("a > 3 AND (a < 2 OR (a > 5 AND a < 4) OR b IS NULL)", "no"),
         ("t RLIKE '^[A-Z ]+$'", "yes"),
+        ("t LIKE '%abc%' AND t LIKE '%xyz%'", "yes"),
+        ("t ILIKE '%.exe' AND t ILIKE '%.dll'", "no"),
+        ("t LIKE 'a%b' AND t = 'ab'", "yes"),
+        ("t LIKE 'a%b' AND t < 'aa' AND t > 'a' AND t NOT LIKE '% %' AND t RLIKE '^[a-b]+$'", "no"),
         ("FALSE", "no"),
         ("TRUE", "yes"),
     ],
@@ -159,3 +163,62 @@ def test_equal_conditions_with_different_outputs() -> None:
     assert listed["other"].implied_by == ("one",)
     assert listed["one"].implied_by == ()
     assert listed["wide"].implied_by == ("one",)
+
+
+def test_a_rule_of_many_patterns_is_decided() -> None:
+    """As detection rules are written: an AND with exceptions, each an OR of a hundred patterns."""
+    named = " OR ".join(f"t ILIKE '%tool{n}.exe'" for n in range(100))
+    excepted = " OR ".join(f"t ILIKE '%vendor{n}%tool{n}%'" for n in range(100))
+    rule = f"t ILIKE '%c:%' AND ({named}) AND NOT COALESCE({excepted}, FALSE)"
+    listed = findings(
+        f"CREATE QUERY rule AS SELECT * FROM s WHERE {rule}",
+        f"CREATE QUERY wide AS SELECT * FROM s WHERE t ILIKE '%.EXE' AND ({named} OR a = 3)",
+        f"CREATE QUERY never AS SELECT * FROM s WHERE {rule} AND t LIKE '%.dll'",
+    )
+    assert listed["rule"].satisfiable == listed["wide"].satisfiable == "yes"
+    assert listed["wide"].implied_by == ("rule",)
+    assert listed["never"].satisfiable == "no"
+    assert not listed["wide"].reason
+
+
+def test_an_interrupted_run_keeps_what_it_knows() -> None:
+    """The queries that were checked have findings; what was not compared says so."""
+    script = Script(Schema())
+    statements = [f"CREATE QUERY q{x} AS SELECT * FROM r WHERE a > {x}" for x in range(3)]
+    read = list(script.read(";\n".join((SCHEMA, *statements, statements[0].replace("q0", "q9")))))
+    queries = [result for result in read if isinstance(result, Query)]
+
+    def interrupt_after(count: int) -> CheckRun:
+        seen = []
+
+        def advance(_count: int, label: str) -> None:
+            seen.append(label)
+            if len(seen) == count:
+                raise KeyboardInterrupt
+
+        run = CheckRun(queries)
+        with pytest.raises(KeyboardInterrupt):
+            run.run(advance)
+        assert not run.is_complete
+        return run
+
+    assert [finding.id for finding in interrupt_after(2).findings()] == ["q0", "q1"]
+    listed = interrupt_after(4).findings()
+    assert [finding.duplicate_of for finding in listed] == [None, None, None, "q0"]
+    assert all("interrupted" in finding.reason for finding in listed)
+
+
+def test_past_the_seconds_of_a_run_pairs_are_named() -> None:
+    """A budget that is spent leaves pairs open, by their ids, and says nothing wrong."""
+    script = Script(Schema())
+    statements = [
+        f"CREATE QUERY q{x} AS SELECT * FROM s WHERE t LIKE '%{'a' * x}%'" for x in range(1, 13)
+    ]
+    read = list(script.read(";\n".join((SCHEMA, *statements))))
+    queries = QuerySet(script.schema, [result for result in read if isinstance(result, Query)])
+    listed = {finding.id: finding for finding in hg.check(queries, seconds=0)}
+    assert "open whether it is implied by `q2`, `q3`, `q4` and 8 more" in listed["q1"].reason
+    assert not listed["q1"].implied_by
+    listed = {finding.id: finding for finding in hg.check(queries)}
+    assert listed["q1"].implied_by == ("q2",)
+    assert not listed["q1"].reason
