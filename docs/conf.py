@@ -39,9 +39,11 @@ html_css_files = ["site.css"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 default_role = "code"
+smartquotes = False
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
+autodoc_preserve_defaults = True
 napoleon_google_docstring = False
 napoleon_use_ivar = True
 autosummary_generate = True

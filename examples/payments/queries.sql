@@ -15,7 +15,7 @@ FROM orders AS o, payments AS p
 WHERE o.day = p.day AND o.number = p.number
   AND o.status = 'cancelled' AND p.outcome = 'paid';
 
--- DISTINCT: for which orders was more paid at once than they cost? Each of them is told once.
+-- DISTINCT: for which orders was more paid at once than they cost? Each is reported once.
 CREATE QUERY overpaid AS
 SELECT DISTINCT o.day, o.number
 FROM orders AS o, payments AS p

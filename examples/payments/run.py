@@ -1,4 +1,4 @@
-"""Makes `data/` beside this file, orders and payments of a sale, and runs `pipeline.toml` on them.
+"""Makes `data/` next to this file, orders and payments of a sale, and runs `pipeline.toml` on them.
 
     python examples/payments/run.py [--days N] [--prepare-only]
 
@@ -35,7 +35,7 @@ Event = dict[str, Any]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="A sale's orders and payments, joined for ever.")
+    parser = argparse.ArgumentParser(description="A sale's orders and payments, joined continuously.")
     parser.add_argument("--days", type=int, default=DAYS, choices=range(1, DAYS + 1), metavar="N")
     parser.add_argument("--prepare-only", action="store_true", help="write data/, run nothing")
     options = parser.parse_args()

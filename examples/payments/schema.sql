@@ -1,4 +1,4 @@
--- A shop's sale in June 2026. Its order numbers begin anew every day, so that a day and a number are
+-- A shop's sale in June 2026. Its order numbers start again every day, so that a day and a number are
 -- one order; order_id is the same order in the books, and never comes again.
 CREATE STREAM orders (
     order_id  BIGINT NOT NULL,

@@ -1,4 +1,4 @@
--- Joins and aggregates: which of them can run for ever?
+-- Joins and aggregates: which of them can run continuously in bounded memory?
 
 CREATE QUERY by_side AS
 SELECT side, COUNT(*) AS trades, SUM(qty) AS shares FROM trades GROUP BY side;

@@ -38,7 +38,7 @@ MAX_CONDITION_LENGTH = 160  # letters of a condition
 Before = Planner | NetworkError
 
 NetworkArgument = Annotated[
-    Path, typer.Argument(metavar="NETWORK", help="A .toml file: docs/how-to/share-streams.md.")
+    Path, typer.Argument(metavar="NETWORK", help="A .toml file: docs/reference/network.md.")
 ]
 ImproveOption = Annotated[
     int,

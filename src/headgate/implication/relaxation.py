@@ -59,9 +59,10 @@ class Relaxation:
         A row of the query that the stream lacks.
     reason : str
         Why `covered` is unknown, or that the query is covered and a heuristic does not see it.
-    comparisons, parts : int
-        Sides of boxes that were compared, and parts that were stored at once: the units of the
-        paper's Tables 3 to 6.
+    comparisons : int
+        How many sides of boxes were compared: the unit of the paper's Table 3.
+    parts : int
+        How many parts were stored at once: the unit of its Table 4.
 
     Examples
     --------

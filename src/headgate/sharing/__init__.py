@@ -48,3 +48,7 @@ __all__ = [
     "rearrange_plan",
     "run_plan",
 ]
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -41,8 +41,10 @@ class AdvisedStream:
 
     Attributes
     ----------
-    where, columns
-        What it carries.
+    where
+        The condition on the rows that it carries.
+    columns
+        The columns that it carries.
     jobs
         The ids of the queries that can read it.
     rows
@@ -87,9 +89,12 @@ class Advice:
         The ids of the queries that read the source, as today.
     row_bytes
         The bytes of a row of the source.
-    read_before, read_after, written
-        Bytes for each row of the source: read when all jobs read it whole; read with shared
-        streams, also by those who write them; and written by these.
+    read_before
+        Bytes read for each row of the source, if all jobs read it whole.
+    read_after
+        The same with shared streams, including what their writers read.
+    written
+        Bytes that these write for each row of the source.
 
     Examples
     --------

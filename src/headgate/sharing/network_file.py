@@ -1,6 +1,6 @@
 """A network in a TOML file: peers and links, streams, and queries that come and go.
 
-`docs/how-to/share-streams.md` has the meaning of each key.
+`docs/reference/network.md` has the meaning of each key.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from headgate.sql import Rejected, Script
 from headgate.sql import render_name as quoted
 from headgate.sql.lexer import statements
 
-PAGE = "docs/how-to/share-streams.md"
+PAGE = "docs/reference/network.md"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +52,16 @@ class NetworkFile:
         The streams, with the peers that deliver them.
     changes
         Arrivals and departures of queries, in order.
-    strategy, method, load_cost, rearrange, improve
-        How to plan, as in `Planner` and `plan_network`.
+    strategy
+        How far sharing goes, as in `Planner`.
+    method
+        How streams are widened, as in `Planner`.
+    load_cost
+        What a row that a node reads costs, as in `Planner`.
+    rearrange
+        Whether all queries are planned again together at the end, as in `plan_network`.
+    improve
+        How often the plan is improved at the end, as in `plan_network`.
 
     Examples
     --------
@@ -74,7 +82,7 @@ class NetworkFile:
 
 
 def read_network(path: str | Path) -> NetworkFile:
-    """Read a network file; docs/how-to/share-streams.md explains its keys.
+    """Read a network file; docs/reference/network.md explains its keys.
 
     Parameters
     ----------

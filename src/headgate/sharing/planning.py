@@ -35,10 +35,16 @@ class StrategyCost:
 
     Attributes
     ----------
-    strategy, method
-        How far sharing goes and how streams are widened; `"optimum"` for the least possible cost.
-    traffic, load, total
-        The costs; of the optimum only the total is known.
+    strategy
+        How far sharing goes; `"optimum"` for the least possible cost.
+    method
+        How streams are widened.
+    traffic
+        The cost of the links; not known of the optimum.
+    load
+        The cost of reading rows; not known of the optimum.
+    total
+        Both together.
     refused
         Why the strategy has no plan; empty where it has one.
 

@@ -118,8 +118,10 @@ class SampledStream:
 
     Attributes
     ----------
-    stream, rate
-        As given.
+    stream
+        The declared stream.
+    rate
+        The rows per second.
     size
         The rows of the sample.
     widths

@@ -23,22 +23,32 @@ class SharedStream:
 
     Attributes
     ----------
-    number, taken_from
-        Its number, and that of the stream that it is filtered out of; None for a source.
+    number
+        Its number.
+    taken_from
+        The number of the stream that it is filtered out of; None for a source.
     is_tap
         Whether it is taken out of another shared stream, not out of a source.
     stream
         The name of the declared stream.
-    nodes, links
-        The nodes on its way, and the numbers of the links between them.
-    where, columns
-        What it carries.
+    nodes
+        The nodes on its way.
+    links
+        The numbers of the links between them.
+    where
+        The condition on the rows that it carries; None for all.
+    columns
+        The columns that it carries.
     members
         The queries whose conditions make it; more than one where it was widened.
-    serves, results
-        All queries that get rows by it, and those that need no other filter.
-    rows, row_bytes
-        Rows per second, and the bytes of a row.
+    serves
+        All queries that get rows from it.
+    results
+        Those of them that need no other filter.
+    rows
+        Rows per second.
+    row_bytes
+        The bytes of a row.
 
     Examples
     --------

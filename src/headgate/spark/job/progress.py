@@ -219,8 +219,10 @@ class RunResult:
         The first few of these.
     places : dict
         Where the output is, by kind of row.
-    matches, dead : pyarrow.Table or None
-        The rows of a memory sink.
+    matches : pyarrow.Table or None
+        The matches, if the sink is in memory.
+    dead : pyarrow.Table or None
+        The dead letters, if the sink is in memory.
     answers : dict
         The rows of a memory sink by the id of the continuous query.
     """
