@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterable
 
 from headgate.predicate.atoms import (
     OPPOSITE,
+    OPPOSITE_FORM,
     Atom,
     Column,
     Compare,
@@ -218,7 +219,7 @@ def negate_atom(atom: Atom) -> Atom:
     if isinstance(atom, Constant):
         return Constant(negate_truth(atom.value))
     if isinstance(atom, Within):
-        return Within(atom.column, atom.values.complement())
+        return Within(atom.column, atom.values.complement(), OPPOSITE_FORM[atom.form])
     if isinstance(atom, IsNull):
         return IsNull(atom.column, not atom.negated)
     if isinstance(atom, Compare):
