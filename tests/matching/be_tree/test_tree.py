@@ -285,7 +285,9 @@ def test_what_is_weak(where: str, holds: bool) -> None:
     schema = Schema((WRITTEN,))
     stored = list(decode_queries(encode_queries(queries, schema), schema))
     assert stored == queries
-    assert lists(BeTreeIndex.build(WRITTEN, stored, options).match([{}])) == lists(index.match([{}]))
+    assert lists(BeTreeIndex.build(WRITTEN, stored, options).match([{}])) == lists(
+        index.match([{}])
+    )
 
 
 def test_attributes_that_are_only_compared() -> None:
