@@ -193,16 +193,12 @@ def intersect(left: Written, right: Written) -> Written:
 
 def holds(query_: Written, event: Written, semantics: str) -> bool:
     """Equations 2 to 7 for two conjunctions."""
-    related: dict[str, Callable[[frozenset[int], frozenset[int]], bool]] = {
-        "containment": lambda q, e: q <= e,
-        "enclosure": lambda q, e: q >= e,
-        "exact": lambda q, e: q == e,
-    }
-    partners = {
-        name
-        for name in query_.keys() & event.keys()
-        if related.get(semantics, lambda q, e: bool(q & e))(query_[name], event[name])
-    }
+    partners = set()
+    for name in query_.keys() & event.keys():
+        q, e = query_[name], event[name]
+        related = {"containment": q <= e, "enclosure": q >= e, "exact": q == e}
+        if related.get(semantics, bool(q & e)):
+            partners.add(name)
     needed: set[str] = set()
     if semantics not in ("stabbing_event", "enclosure"):
         needed |= query_.keys()
