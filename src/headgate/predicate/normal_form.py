@@ -109,7 +109,11 @@ def to_conjunctions(
     size = estimate_conjunctions(monotone)
     if size > cap:
         raise ExpansionTooLarge(f"an OR of {size:,} conjunctions, over the cap of {cap:,}")
-    return tuple(dict.fromkeys(_expand(monotone, lambda atom: [(atom,)], _merge_conjunctions)))
+    # each once, in whatever order its atoms stand
+    parts: dict[frozenset[Atom], Conjunction] = {}
+    for part in _expand(monotone, lambda atom: [(atom,)], _merge_conjunctions):
+        parts.setdefault(frozenset(part), part)
+    return tuple(parts.values())
 
 
 def estimate_conjunctions(monotone: Predicate) -> int:

@@ -183,7 +183,8 @@ def expand(tree: Tree) -> list[Written]:
     conjunctions: list[Written] = [{}]
     for branch in content:
         conjunctions = [intersect(left, right) for left in conjunctions for right in expand(branch)]
-    return [part for part in conjunctions if all(part.values())]
+    possible = [part for part in conjunctions if all(part.values())]
+    return [part for n, part in enumerate(possible) if part not in possible[:n]]  # each once
 
 
 def intersect(left: Written, right: Written) -> Written:
@@ -255,8 +256,8 @@ def test_oracle_or_as_written(semantics: str) -> None:
             wanted = [q for q in ids if meets(trees[int(q[1:])], event, semantics)]
             assert matches[number] == wanted, (semantics, write(event))
             total += len(wanted)
-    assert total > at_least(200)
-    assert (refused > 0) == (semantics in UNIONS) or refused < total
+    assert total > at_least(80)
+    assert refused > at_least(80) or semantics not in UNIONS
 
 
 @pytest.mark.parametrize("semantics", SEMANTICS)

@@ -20,7 +20,8 @@ implication: `a = 1` is in the containment of `a < 5 AND b = 2`, though it does 
 With OR, a query or an event has more than one conjunction. Stabbing and symmetric matching ask for
 one pair of them. Containment asks for every conjunction of the query, and enclosure for every one
 of the event; the other side must be a single one, as a union may cover what none of its parts does.
-An OR of sets of one attribute is a set: `a = 1 OR a = 2` is one predicate.
+An OR of sets of one attribute is a set: `a = 1 OR a = 2` is one predicate. Equal conjunctions are
+one.
 
 Conjunctions count as they are written: none is absorbed by another, although `(a <= 5 AND b = 0) OR
 a <= 5` is `a <= 5` by SQL. So a wider event (a set of more values, another part of an OR) keeps its
