@@ -17,6 +17,7 @@ from benchmarks.be_tree.sweep import COMPARED, PER_EVENT, event_count, scale_cou
 from benchmarks.be_tree.workloads import ZIPF, synthetic
 from benchmarks.harness.claims import Growth
 from benchmarks.harness.experiment import Answer, Contestant, Experiment, Fact, Round
+from benchmarks.harness.report import QUERY_COUNT
 from benchmarks.workloads import Conjunctions, IntegerEvents
 from headgate.matching import Index
 from headgate.queries import Query
@@ -54,7 +55,7 @@ def change_queries(name: str, subject: str, *, back: bool) -> Experiment:
         stream = sets[0].stream
         run = Transition(stream, first, second, events)
         indexes: dict[str, Index] = {}
-        facts: dict[str, Fact] = {}
+        facts: dict[str, Fact] = {QUERY_COUNT: count}
         for kind in (ADAPTING, FIXED, AUTO):
             indexes[kind.name], seconds = run.replay(kind, size)
             facts[f"{kind.name} at stage {size}, µs a change"] = round(1e6 * seconds, 1)

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from benchmarks.be_tree.contestants import AUTO, Kind
 from benchmarks.harness.experiment import Claim, Contestant, Experiment, Fact, Round, Unit
+from benchmarks.harness.report import QUERY_COUNT
 from benchmarks.workloads import Conjunctions
 from benchmarks.workloads.conjunctions import bind_queries
 from benchmarks.workloads.integer_events import refuses
@@ -110,6 +111,8 @@ class Sweep:
         facts[f"µs at {shown:,} to read and encode an event, in all figures"] = time_reading(
             queries.stream, events
         )
+        if self.queries is not None:
+            facts[QUERY_COUNT] = count
         yield Round(shown, contestants, lambda: facts)
 
 

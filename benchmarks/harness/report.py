@@ -17,6 +17,7 @@ from benchmarks.harness.plot import plot_result
 from benchmarks.harness.result import Measurement, Result, Spread, format_digits
 
 PAPER = re.compile(r"^(ASC paper|BE-Tree paper|Stream sharing): ")  # as the page's title says
+QUERY_COUNT = "queries"  # a fact of results whose sizes count something else
 MAX_COLUMNS = 12  # of a table on a page; what has more is a picture only
 
 
@@ -67,7 +68,10 @@ def _render_result(result: dict[str, Any]) -> Iterator[str]:
     sizes = list(dict.fromkeys(row[label] for row in measured))
     how = "counted" if "counted" in measured[0] else f"median of {result['repeats']}"
     yield f"\n`{result['experiment']}`: {PAPER.sub('', result['title'])}"
-    yield f"({result['unit']}, scale {result['scale']:g}, {how})\n"
+    # what the sizes do not count stands under the title
+    facts = dict(result["facts"])
+    queries = f"{facts.pop(QUERY_COUNT):,} queries, " if QUERY_COUNT in facts else ""
+    yield f"({result['unit']}, {queries}scale {result['scale']:g}, {how})\n"
     # A wide table cannot be read; its picture can.
     if len(sizes) <= MAX_COLUMNS:
         yield f"| {label} | {' | '.join(f'{size:,}' for size in sizes)} |"
@@ -77,7 +81,7 @@ def _render_result(result: dict[str, Any]) -> Iterator[str]:
             cells = (_format_cell(figures.get((name, size))) for size in sizes)
             yield f"| {name} | {' | '.join(cells)} |"
         yield ""
-    yield from (f"- {name}: {_format_fact(fact)}" for name, fact in result["facts"].items())
+    yield from (f"- {name}: {_format_fact(fact)}" for name, fact in facts.items())
 
 
 def _format_cell(spread: Spread | None) -> str:
@@ -137,10 +141,9 @@ def _caption(result: Result) -> str:
     machine = result.machine
     turns = "turn" if result.repeats == 1 else "turns"
     taken = f"Median of {result.repeats} {turns} each, taken alternately"
-    how = (
-        f"{'Counted' if result.unit.counted else taken}; all gave the same answer. "
-        f"{machine['cpus']} CPUs, Python {machine['python']}, seed {result.seed}."
-    )
+    # Where something is counted, contestants are compared by answers that differ.
+    how = "Counted" if result.unit.counted else f"{taken}; all gave the same answer"
+    how += f". {machine['cpus']} CPUs, Python {machine['python']}, seed {result.seed}."
     facts = (f"{name}: {_format_fact(fact)}" for name, fact in result.facts.items())
     return "\n".join([how, *facts])
 

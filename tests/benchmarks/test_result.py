@@ -11,7 +11,7 @@ from rich.console import Console
 
 from benchmarks import Result, Unit, run_rounds
 from benchmarks.harness.plot import plot_result
-from benchmarks.harness.report import make_table
+from benchmarks.harness.report import Family, make_table, render_page
 from benchmarks.harness.result import Spread
 from headgate.errors import UsageError
 from tests.benchmarks.fakes import COST, RATE, Track, experiment
@@ -86,6 +86,27 @@ def test_table() -> None:
     assert "4.00 (2.00–8.00)" in text
     assert "B[x]" in text
     assert "a fact: 1,000" in text
+    assert "all gave the same answer" in " ".join(text.split())
+
+
+def test_counts_that_differ_are_no_same_answer() -> None:
+    """Where contestants count different things, the caption does not say that they agree."""
+    counted = replace(measured(), unit=Unit("pairs", "share", 1.0, counted=True))
+    caption = make_table(counted).caption
+    assert isinstance(caption, str)
+    assert caption.startswith("Counted. ")
+    assert "same answer" not in caption
+
+
+def test_page_says_how_many_queries(tmp_path: Path) -> None:
+    """The number of queries stands under the title where the sizes count something else."""
+    result = measured()
+    chosen = replace(result, facts={**result.facts, "queries": 10_000})
+    (tmp_path / f"{result.experiment}.json").write_text(json.dumps(chosen.as_json()))
+    page = render_page(Family("A family", (experiment(),)), tmp_path)
+    assert ", 10,000 queries, scale 1, median of 3)" in page
+    assert "- queries" not in page
+    assert "- a fact: 1,000" in page
 
 
 def test_table_of_further_baselines() -> None:

@@ -343,9 +343,9 @@ class ScanFallback:
         )
 
 
-def try_conjunctions(query: Query) -> tuple[Conjunction, ...] | None:
-    """Return the query as an OR of conjunctions; None if there are too many."""
+def try_conjunctions(query: Query, *, absorb: bool = True) -> tuple[Conjunction, ...] | None:
+    """Return the query as an OR of conjunctions (`to_conjunctions`); None if there are too many."""
     try:
-        return to_conjunctions(query.where)
+        return to_conjunctions(query.where, absorb=absorb)
     except ExpansionTooLarge:
         return None

@@ -7,7 +7,7 @@ attribute that they mention is NULL, except for `IsNull`, which is never NULL.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal, Protocol
 
@@ -16,6 +16,7 @@ from headgate.schema import Type, ValueSet
 
 Operator = Literal["<", "<=", "=", "<>", ">=", ">"]
 PatternKind = Literal["LIKE", "ILIKE", "RLIKE"]
+SetForm = Literal["range", "list", "exclusion"]
 
 # NOT (a < b) is a >= b.
 OPPOSITE: dict[Operator, Operator] = {
@@ -25,6 +26,12 @@ OPPOSITE: dict[Operator, Operator] = {
     "<>": "=",
     ">=": "<",
     ">": "<=",
+}
+# NOT (a IN (1, 2)) is a NOT IN (1, 2).
+OPPOSITE_FORM: dict[SetForm, SetForm] = {
+    "range": "range",
+    "list": "exclusion",
+    "exclusion": "list",
 }
 # a < b is b > a.
 MIRROR: dict[Operator, Operator] = {
@@ -63,10 +70,16 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """The column's value is one of `values`."""
+    """The column's value is one of `values`.
+
+    `form` says how the set was written: as a list (`=`, IN), as an exclusion (`<>`, NOT IN), or in
+    any other way. `a NOT IN (3, 4)` and `a NOT BETWEEN 3 AND 4` are equal all the same; only the
+    weak semantics of a BE-Tree tell them apart.
+    """
 
     column: Column
     values: ValueSet
+    form: SetForm = field(default="range", compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,14 +28,16 @@ ONLY_TRUE: Accepted = frozenset({True})
 ONLY_NULL: Accepted = frozenset({None})
 
 
-def to_monotone(predicate: Predicate) -> Predicate:
+def to_monotone(predicate: Predicate, *, absorb: bool = True) -> Predicate:
     """Return a predicate of AND, OR and atoms that is TRUE for exactly the same rows.
+
+    Without `absorb` it keeps every alternative as it was written (`simplify`).
 
     NOT COALESCE(a > 3, TRUE)  ->  a <= 3
     (a > 3) IS NULL            ->  a IS NULL
     a IS NOT NULL              ->  a within everything
     """
-    return simplify(expand_truth_tests(predicate), only_true=True)
+    return simplify(expand_truth_tests(predicate), only_true=True, absorb=absorb)
 
 
 def expand_truth_tests(predicate: Predicate) -> Predicate:

@@ -89,24 +89,31 @@ def read_plain_boxes(predicate: Predicate) -> list[Box] | None:
     return boxes
 
 
-def to_conjunctions(predicate: Predicate, cap: int = MAX_CONJUNCTIONS) -> tuple[Conjunction, ...]:
+def to_conjunctions(
+    predicate: Predicate, cap: int = MAX_CONJUNCTIONS, *, absorb: bool = True
+) -> tuple[Conjunction, ...]:
     """Return conjunctions of atoms: the predicate is TRUE exactly where all atoms of one are.
 
     Each has at most one set of values of each column. Raises ExpansionTooLarge where there could be
-    more than `cap` of them.
+    more than `cap` of them. Without `absorb` those that another one covers stay, too.
 
     (a > 3 AND a < 9) OR b = 1  ->  a in [4, 8];  b in {1}
     a > 3 AND a IS NULL         ->  nothing
+    a > 3 OR (a > 5 AND b = 1)  ->  a in [4, …];  without `absorb` also a in [6, …], b in {1}
     """
     # Most queries are one conjunction as written; they skip the monotone form.
     plain = _read_plain_conjunction(predicate.parts if isinstance(predicate, And) else (predicate,))
     if plain is not None:
         return (plain,)
-    monotone = to_monotone(predicate)
+    monotone = to_monotone(predicate, absorb=absorb)
     size = estimate_conjunctions(monotone)
     if size > cap:
         raise ExpansionTooLarge(f"an OR of {size:,} conjunctions, over the cap of {cap:,}")
-    return tuple(dict.fromkeys(_expand(monotone, lambda atom: [(atom,)], _merge_conjunctions)))
+    # each once, in whatever order its atoms stand
+    parts: dict[frozenset[Atom], Conjunction] = {}
+    for part in _expand(monotone, lambda atom: [(atom,)], _merge_conjunctions):
+        parts.setdefault(frozenset(part), part)
+    return tuple(parts.values())
 
 
 def estimate_conjunctions(monotone: Predicate) -> int:

@@ -14,6 +14,9 @@ With `only_true` the result may also turn NULL into FALSE, for predicates where 
 
     a > 3 AND a < 2                ->  FALSE
     a IS NULL AND a > 3            ->  FALSE
+
+Without `absorb` every alternative stays, for those who look at the predicates of each: neither is a
+part absorbed by another, nor is `p OR TRUE` just TRUE.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from collections.abc import Callable, Iterable
 
 from headgate.predicate.atoms import (
     OPPOSITE,
+    OPPOSITE_FORM,
     Atom,
     Column,
     Compare,
@@ -46,23 +50,24 @@ from headgate.predicate.tree import (
 from headgate.schema import EVERYTHING, NOTHING, ValueSet, intersection, union
 
 
-def simplify(predicate: Predicate, *, only_true: bool = False) -> Predicate:
+def simplify(predicate: Predicate, *, only_true: bool = False, absorb: bool = True) -> Predicate:
     """Return an equivalent predicate without NOT, as small as the laws above make it."""
-    return _simplify(push_negations(predicate), only_true)
+    return _simplify(push_negations(predicate), only_true, absorb)
 
 
-def _simplify(predicate: Predicate, only_true: bool) -> Predicate:
+def _simplify(predicate: Predicate, only_true: bool, absorb: bool) -> Predicate:
     if isinstance(predicate, And):
-        return _simplify_and(predicate, only_true)
+        return _simplify_and(predicate, only_true, absorb)
     if isinstance(predicate, Or):
-        return _simplify_or(predicate, only_true)
+        return _simplify_or(predicate, only_true, absorb)
     if isinstance(predicate, Truth):
         # A truth test tells NULL from FALSE, so below it no truth value may change.
-        return _simplify_test(Truth(_simplify(predicate.part, False), predicate.accepted))
+        return _simplify_test(Truth(_simplify(predicate.part, False, absorb), predicate.accepted))
     if isinstance(predicate, Compare) and predicate.left == predicate.right:
         # A column compared with itself is TRUE or FALSE where it has a value, and NULL elsewhere.
         holds = predicate.operator in ("=", "<=", ">=")
-        return _simplify(Within(predicate.left, EVERYTHING if holds else NOTHING), only_true)
+        values = EVERYTHING if holds else NOTHING
+        return _simplify(Within(predicate.left, values), only_true, absorb)
     if only_true and isinstance(predicate, Within) and predicate.values.is_empty:
         return FALSE
     if only_true and predicate == Constant(None):
@@ -70,20 +75,22 @@ def _simplify(predicate: Predicate, only_true: bool) -> Predicate:
     return predicate
 
 
-def _simplify_and(predicate: And, only_true: bool) -> Predicate:
-    simple = conjunction(_simplify(part, only_true) for part in predicate.parts)
+def _simplify_and(predicate: And, only_true: bool, absorb: bool) -> Predicate:
+    simple = conjunction(_simplify(part, only_true, absorb) for part in predicate.parts)
     # Sets of one column first: they may become empty, or absorb other parts.
     parts = _merge_sets(_parts_of(simple, And), intersection)
     parts = [part for part in parts if part != TRUE]
     if FALSE in parts or (only_true and _is_contradictory(parts)):
         return FALSE
-    return conjunction(_absorb(parts, Or, is_below))
+    return conjunction(_absorb(parts, Or, is_below) if absorb else parts)
 
 
-def _simplify_or(predicate: Or, only_true: bool) -> Predicate:
-    simple = disjunction(_simplify(part, only_true) for part in predicate.parts)
+def _simplify_or(predicate: Or, only_true: bool, absorb: bool) -> Predicate:
+    simple = disjunction(_simplify(part, only_true, absorb) for part in predicate.parts)
     parts = _merge_sets(_parts_of(simple, Or), union)
     parts = [part for part in parts if part != FALSE]
+    if not absorb:
+        return disjunction(parts)
     if TRUE in parts or (only_true and _is_exhaustive(parts)):
         return TRUE
     return disjunction(_absorb(parts, And, lambda weak, strong: is_below(strong, weak)))
@@ -218,7 +225,7 @@ def negate_atom(atom: Atom) -> Atom:
     if isinstance(atom, Constant):
         return Constant(negate_truth(atom.value))
     if isinstance(atom, Within):
-        return Within(atom.column, atom.values.complement())
+        return Within(atom.column, atom.values.complement(), OPPOSITE_FORM[atom.form])
     if isinstance(atom, IsNull):
         return IsNull(atom.column, not atom.negated)
     if isinstance(atom, Compare):

@@ -27,7 +27,7 @@ from headgate.predicate import (
     disjunction,
     values_where,
 )
-from headgate.predicate.atoms import MIRROR, PatternKind
+from headgate.predicate.atoms import MIRROR, PatternKind, SetForm
 from headgate.predicate.comparison import interval_where, ordinals_equal
 from headgate.predicate.simplification import negate_atom
 from headgate.predicate.tree import ALL_TRUTHS
@@ -44,6 +44,7 @@ OPERATORS: dict[str, Operator] = {
     ">=": ">=",
     ">": ">",
 }
+FORMS: dict[str, SetForm] = {"=": "list", "IN": "list", "<>": "exclusion"}
 _REFLEXIVE: frozenset[Operator] = frozenset(("=", "<=", ">="))
 
 
@@ -56,7 +57,7 @@ def build_comparison(column: Column, operator: Operator, literal: Literal, zone:
     value = evaluate_literal(literal, column.type, zone)
     if value is None:
         return UNKNOWN
-    return Within(column, values_where(column.type, operator, value))
+    return Within(column, values_where(column.type, operator, value), FORMS.get(operator, "range"))
 
 
 def build_column_comparison(left: Column, operator: Operator, right: Column) -> Predicate:
@@ -78,7 +79,7 @@ def build_membership(column: Column, literals: Iterable[Literal], zone: str) -> 
     values = [evaluate_literal(literal, column.type, zone) for literal in literals]
     known = [value for value in values if value is not None]
     points = (o for value in known for o in ordinals_equal(column.type, value))
-    atom = Within(column, ValueSet.points(column.type, points))
+    atom = Within(column, ValueSet.points(column.type, points), "list")
     return disjunction((atom, UNKNOWN)) if None in values else atom
 
 

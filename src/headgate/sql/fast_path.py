@@ -158,7 +158,8 @@ class FastPath:
             cuts, starts_inside = _find_cuts(operator, operand, known)
         except ValueError:
             return None
-        return Within(known.column, ValueSet(cuts, starts_inside))
+        form = conditions.FORMS.get(operator, "range")
+        return Within(known.column, ValueSet(cuts, starts_inside), form)
 
     # Any other spelling
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from random import Random
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -11,8 +13,11 @@ from benchmarks.workloads import generate_begen
 from benchmarks.workloads.begen import BegenSpec
 from headgate.matching import ScanIndex
 from headgate.matching.be_tree.index import BeTreeIndex
+from headgate.matching.be_tree.kernels.adapt import rank_nodes
+from headgate.matching.be_tree.kernels.change import list_buckets
 from headgate.matching.be_tree.kernels.cut import fit_capacity
 from headgate.matching.be_tree.kernels.expressions import AROUND, INSIDE, MEETS, SAME, are_related
+from headgate.matching.be_tree.kernels.leaves import list_leaf
 from headgate.matching.be_tree.kernels.nodes import (
     add_entry,
     find_middle,
@@ -20,12 +25,28 @@ from headgate.matching.be_tree.kernels.nodes import (
     rehash,
     remove_entry,
 )
-from headgate.matching.be_tree.options import BeTreeOptions, Evaluation, choose_capacity
+from headgate.matching.be_tree.kernels.pools import (
+    ATTRIBUTE,
+    HASHED,
+    HIGH,
+    HOME,
+    LOW,
+    NONE,
+    OWNER,
+    ROOT,
+    TreeArrays,
+)
+from headgate.matching.be_tree.options import (
+    BeTreeOptions,
+    Directory,
+    Evaluation,
+    choose_capacity,
+)
 from headgate.matching.be_tree.predicates import find_hull, to_closed_intervals
 from headgate.matching.be_tree.semantics import are_related_sets
 from headgate.matching.be_tree.values import MAX_POINT, MIN_POINT, to_point, widen
 from headgate.predicate import Within
-from headgate.schema import BIGINT, INT, Attribute, Interval, Stream, ValueSet
+from headgate.schema import BIGINT, INT, STRING, Attribute, Interval, Stream, ValueSet
 from headgate.sql import parse_where
 from headgate.testing.contract import lists, query
 from tests.scale import slow_unless_in
@@ -232,3 +253,62 @@ def test_the_papers_workload(zipf: float, options: BeTreeOptions) -> None:
     left = [[name for name in ids if int(name[1:]) % 2] for ids in expected]
     assert lists(tree.match(events)) == left
     assert tree.check() == []
+
+
+@pytest.mark.parametrize("directory", get_args(Directory))
+def test_gain_is_what_the_paper_defines(directory: Directory) -> None:
+    """Section 5.1: a predicate on an attribute of the path counts by β, or, where it is equivalent
+    to the bucket that it lies in, by 1 − β.
+    """
+    random, beta = Random(9), 0.25
+    stream = Stream("s", (*STREAM, Attribute("t", STRING)))
+    wheres = []
+    for _ in range(600):
+        low, width = random.randint(0, 31), random.choice((0, 0, 1, 3, 7, 15))
+        start = low - low % (width + 1)
+        b = random.choice(("b = 3", f"b <= {low}", "b IS NOT NULL", f"b = {low}", f"b <> {low}"))
+        t = f"t = 'a long beginning {low % 3}'"
+        wheres.append(f"a BETWEEN {start} AND {start + width} AND {random.choice((b, t))}")
+    queries = [query(stream, f"q{n}", where) for n, where in enumerate(wheres)]
+    options = BeTreeOptions(capacity=3, directory=directory)
+    index = BeTreeIndex.build(stream, queries, options)
+    assert index.check() == []
+    be_tree = index._tree
+    tree, listed = be_tree.arrays, be_tree.expressions.arrays
+    ranks, _, _ = rank_nodes(tree, listed, be_tree.predicates.arrays, 0.0, beta)
+    subsumed_in = Counter[str]()
+    for b in list_buckets(tree, ROOT).tolist():
+        gain = 0.0
+        for e in list_leaf(tree, b).tolist():
+            numbers = listed.predicate[listed.start[e] : listed.start[e] + listed.count[e]].tolist()
+            atoms = [be_tree.predicates.atoms[number] for number in numbers]
+            sets = {atom.column.name: atom.values for atom in atoms if isinstance(atom, Within)}
+            at = b
+            while (owner := int(tree.fact[at, OWNER])) != NONE:
+                column = be_tree.predicates.columns[int(tree.partition[owner, ATTRIBUTE])]
+                kind, extent = describe_extent(tree, at, sets[column.name], column.name)
+                gain += 1 - beta if sets[column.name] == extent else beta
+                subsumed_in[kind] += sets[column.name] == extent
+                at = int(tree.partition[owner, HOME])
+        assert ranks[b] == pytest.approx(gain)
+    expected = {"hashed"} if directory != "generic" else {"single value"}
+    if directory != "specialised":
+        expected |= {"range"}
+    assert {kind for kind, count in subsumed_in.items() if count} >= expected
+
+
+def describe_extent(
+    tree: TreeArrays, b: int, values: ValueSet, column: str
+) -> tuple[str, ValueSet | None]:
+    """Return which values a bucket is for; a hashed one is for the value of what lies in it."""
+    if tree.fact[b, HASHED] == 1:
+        return "hashed", values
+    if column == "t":
+        return "text", None  # a bucket is for all texts with some first eight bytes
+    attribute = int(tree.partition[int(tree.fact[b, OWNER]), ATTRIBUTE])
+    low, high = int(tree.bucket[b, LOW]), int(tree.bucket[b, HIGH])
+    kind = "single value" if low == high else "range"
+    # the first and the last bucket are for everything below and above, too
+    first = None if low == tree.domain_low[attribute] else low
+    last = None if high == tree.domain_high[attribute] else high + 1
+    return kind, ValueSet.of(Interval(first, last))

@@ -12,8 +12,21 @@ from headgate.errors import UsageError
 from headgate.matching import ScanIndex
 from headgate.matching.be_tree.index import BeTreeIndex
 from headgate.matching.be_tree.options import BeTreeOptions, Evaluation
-from headgate.queries import Query
-from headgate.schema import BIGINT, BOOLEAN, DOUBLE, INT, STRING, Attribute, DecimalType, Stream
+from headgate.queries import Query, Source
+from headgate.schema import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INT,
+    STRING,
+    Attribute,
+    DecimalType,
+    Schema,
+    Stream,
+)
+from headgate.snapshot.arrays.queries import decode_queries, encode_queries
+from headgate.sql import parse_where
 from headgate.testing.contract import lists, query
 from headgate.testing.generate import every_type, random_rows, random_where
 from tests.scale import slow_unless_in
@@ -197,27 +210,84 @@ def test_weak_semantics() -> None:
     assert lists(weak.match(events)) == expected
 
 
+WRITTEN = Stream(
+    "s",
+    (
+        Attribute("a", INT),
+        Attribute("t", STRING),
+        Attribute("f", BOOLEAN),
+        Attribute("p", DecimalType(4, 2)),
+        Attribute("d", DATE),
+    ),
+)
+
+
 @pytest.mark.parametrize(
     ("where", "holds"),
     [
-        ("a <> 2147483647", True),
-        ("a <> -2147483648", True),
-        ("t <> ''", True),
+        ("a <> 3", True),
+        ("a != 3", True),
+        ("3 <> a", True),
+        ("NOT a = 3", True),
         ("NOT a IN (1, 2, 3)", True),
+        ("NOT (a = 3 OR t IN ('x', 'y'))", True),
+        pytest.param(
+            f"a NOT IN ({', '.join(map(str, range(0, 20_400, 2)))})", True, id="a long NOT IN"
+        ),
         ("a <> 3 AND a IS NOT NULL", False),
-        ("a < 3 OR a > 5", False),
-        ("f <> TRUE", False),  # which is f = FALSE
         ("a IN (1, 2)", False),
+        ("NOT a <> 3", False),
         ("a IS NULL AND t <> 'x'", True),
         ("t NOT LIKE 'x%'", False),
         (" AND ".join(f"(a <> {n} OR f = TRUE)" for n in range(8)), True),  # scanned
+        # ranges, however few values they refuse
+        ("p < 10", False),
+        ("p >= 0", False),
+        ("p < 10 AND p >= 0", False),
+        ("a > -2147483000", False),
+        ("d <= DATE '9990-01-01'", False),
+        ("a < 3 OR a > 3", False),
+        ("a < 3 OR a > 5", False),
+        ("NOT a BETWEEN 3 AND 5", False),
+        ("a = a", False),
+        # the same set of values as the line above or below it, written otherwise
+        ("a NOT BETWEEN 3 AND 5", False),
+        ("a NOT IN (3, 4, 5)", True),
+        ("a > -2147483648", False),
+        ("a <> -2147483648", True),
+        ("a < 2147483647", False),
+        ("a <> 2147483647", True),
+        ("t > ''", False),
+        ("t <> ''", True),
+        ("p < 99.99", False),
+        ("p <> 99.99", True),
+        ("NOT f", False),
+        ("f = FALSE", False),
+        ("f <> TRUE", True),
+        ("a < 3E10", False),
+        ("a <> 3.5", True),
     ],
 )
 def test_what_is_weak(where: str, holds: bool) -> None:
-    """Only what refuses few values holds where all attributes are absent."""
-    stream = Stream("s", (Attribute("a", INT), Attribute("t", STRING), Attribute("f", BOOLEAN)))
-    index = BeTreeIndex.build(stream, make_queries([where], stream), BeTreeOptions(absent="weak"))
-    assert bool(index.match([{}])[0]) == holds
+    """`<>` and NOT IN as written hold where all attributes are absent, and nothing else does.
+
+    It does not matter by which way the query came: the reader of plain conditions, the parser of
+    all others, or a snapshot.
+    """
+    options = BeTreeOptions(absent="weak")
+    source = (Source(WRITTEN, "s"),)
+    queries = [
+        Query("fast", source, parse_where(where, WRITTEN)),
+        Query("parsed", source, parse_where(f"({where}) AND 1 = 1", WRITTEN)),
+    ]
+    index = BeTreeIndex.build(WRITTEN, queries, options)
+    assert index.match([{}])[0] == (["fast", "parsed"] if holds else [])
+    schema = Schema((WRITTEN,))
+    stored = list(decode_queries(encode_queries(queries, schema), schema))
+    assert stored == queries
+    assert lists(BeTreeIndex.build(WRITTEN, stored, options).match([{}])) == lists(
+        index.match([{}])
+    )
 
 
 def test_attributes_that_are_only_compared() -> None:

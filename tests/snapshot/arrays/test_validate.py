@@ -71,6 +71,7 @@ def test_an_array_that_is_too_short_or_too_long_is_detected(name: str) -> None:
         ("trees.program", 0, -1, "a program does not leave one value"),
         ("trees.program", 4, -20, "a program does not leave one value"),
         ("atoms.kind", 1, 9, "kind: a number is out of range"),
+        ("atoms.code", 1, 9, "form of a set: a number is out of range"),
         ("atoms.column", 1, 99, "column: a number is out of range"),
         ("atoms.column", 0, 1, "an atom has more columns than its kind"),
         ("atoms.second", 1, 0, "an atom has more columns than its kind"),

@@ -33,6 +33,7 @@ from headgate.matching.matches import Matches, RowMatches, to_events
 from headgate.matching.protocol import Placement
 from headgate.matching.scan import ScanFallback, try_conjunctions
 from headgate.predicate import And, Predicate, Within, collect_columns
+from headgate.predicate.normal_form import MAX_CONJUNCTIONS
 from headgate.queries import Query
 from headgate.schema import Stream
 
@@ -71,7 +72,7 @@ class BeTreeIndex(ConfigurableIndex[BeTreeOptions]):
         self._scanned = ScanFallback(stream)
         self._tree = BeTree(self.options)
         self._other_attributes: set[str] = set()  # that the tree's predicates may not mention
-        self._other_queries: set[str] = set()  # with LIKE, IS NULL and the like
+        self._other_queries: set[str] = set()  # with LIKE, IS NULL and the like, or too much OR
         self._reader: EventReader | None = None
 
     @staticmethod
@@ -84,7 +85,12 @@ class BeTreeIndex(ConfigurableIndex[BeTreeOptions]):
     def _add(self, query: Query, position: int) -> None:
         if self.options.absent == "weak":
             query = replace(query, where=weaken(query.where))
-        parts = try_conjunctions(query)
+        # Events that are expressions meet conjunctions as they are written. Where these are too
+        # many, rows are matched by those that no other absorbs.
+        parts = try_conjunctions(query, absorb=False)
+        if parts is None:
+            self._other_queries.add(query.id)
+            parts = try_conjunctions(query)
         has_sets_only = all(isinstance(atom, Within) for part in parts or () for atom in part)
         if not has_sets_only:
             self._other_queries.add(query.id)
@@ -184,14 +190,17 @@ class BeTreeIndex(ConfigurableIndex[BeTreeOptions]):
 
     def _refuse_queries(self, semantics: Semantics) -> None:
         """Raise an error if the index holds a query that these semantics give no meaning to."""
-        refused = [*self._scanned, *self._other_queries]
-        reason = "only an OR of conjunctions of comparisons with constants has one"
+        refused = sorted({*self._scanned, *self._other_queries})
+        reason = (
+            f"only an OR of up to {MAX_CONJUNCTIONS} conjunctions of comparisons with constants, "
+            "as it is written, has one"
+        )
         if not refused and semantics in ("enclosure", "exact"):
             has_alternatives = self._tree.expressions.has_alternatives
-            refused = [name for name, at in self._positions.items() if has_alternatives(at)]
+            refused = sorted(n for n, at in self._positions.items() if has_alternatives(at))
             reason = "the parts of an OR may cover an event together"
         if refused:
-            shown = ", ".join(f"`{name}`" for name in sorted(refused)[:MAX_NAMED_QUERIES])
+            shown = ", ".join(f"`{name}`" for name in refused[:MAX_NAMED_QUERIES])
             left_out = len(refused) - MAX_NAMED_QUERIES
             more = f" and {left_out:,} more" if left_out > 0 else ""
             name = semantics.replace("_", " ")

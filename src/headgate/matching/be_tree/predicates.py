@@ -128,10 +128,10 @@ class PredicatePool:
             self._fresh_intervals += [(0, 0)] * len(values.intervals)
         last = self._intervals + len(self._fresh_intervals)
         least, most = find_hull(values)
-        flags, key = CUTTABLE, 0
+        flags, key = CUTTABLE | (EXACT if exact else 0), 0
         intervals = values.intervals
         if len(intervals) == 1 and intervals[0].is_point:
-            flags |= EQUALITY | (EXACT if exact else 0)
+            flags |= EQUALITY
             key = to_key(intervals[0].low)
         return (column, first, last, least, most, key, flags)
 

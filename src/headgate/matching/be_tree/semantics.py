@@ -20,6 +20,12 @@ implication: `a = 1` is in the containment of `a < 5 AND b = 2`, though it does 
 With OR, a query or an event has more than one conjunction. Stabbing and symmetric matching ask for
 one pair of them. Containment asks for every conjunction of the query, and enclosure for every one
 of the event; the other side must be a single one, as a union may cover what none of its parts does.
+An OR of sets of one attribute is a set: `a = 1 OR a = 2` is one predicate. Equal conjunctions are
+one.
+
+Conjunctions count as they are written: none is absorbed by another, although `(a <= 5 AND b = 0) OR
+a <= 5` is `a <= 5` by SQL. So a wider event (a set of more values, another part of an OR) keeps its
+matches by the first four semantics, unless it is refused; by enclosure a narrower one does.
 """
 
 from __future__ import annotations
@@ -46,8 +52,7 @@ from headgate.matching.be_tree.values import fits_in_64_bits, to_key
 from headgate.predicate import IsNull, Predicate, Within, push_negations
 from headgate.predicate.normal_form import to_conjunctions
 from headgate.predicate.tree import And, Or, conjunction, disjunction
-from headgate.schema import Interval, Stream, ValueSet
-from headgate.schema.types import successor
+from headgate.schema import Stream, ValueSet
 from headgate.sql import parse_where
 
 Semantics = Literal[
@@ -58,7 +63,6 @@ RELATION = dict(zip(SEMANTICS, (MEETS, MEETS, MEETS, INSIDE, AROUND, SAME), stri
 # Semantics by which every P must have a partner, and those by which every P′ must.
 ALL_QUERY_PREDICATES = ("stabbing_subscription", "symmetric", "containment", "exact")
 ALL_EVENT_PREDICATES = ("stabbing_event", "symmetric", "enclosure", "exact")
-MAX_REFUSED_VALUES = 10_000  # of a condition that is read as `<>` or NOT IN
 
 Numbers = npt.NDArray[np.int64]
 Sets = dict[int, ValueSet]  # by the number of an attribute; those the tree has not seen are below 0
@@ -77,7 +81,7 @@ def read_event(event: Predicate | str, stream: Stream, semantics: Semantics) -> 
     """Return the event as conjunctions of sets; refuse by name what else there is in it."""
     predicate = parse_where(event, stream) if isinstance(event, str) else event
     try:
-        alternatives = to_conjunctions(predicate)
+        alternatives = to_conjunctions(predicate, absorb=False)
     except ExpansionTooLarge as error:
         raise UsageError(f"{error}; as an event it must be small") from None
     if not alternatives:
@@ -197,9 +201,9 @@ def weaken(predicate: Predicate) -> Predicate:
         a <> 3 AND a IS NOT NULL ->  (a <> 3 OR a IS NULL) AND a IS NOT NULL, which is a <> 3
         a NOT LIKE 'x%'          ->  as it is, like ranges, comparisons of attributes and IS TRUE
 
-    What is written as `<>`, NOT IN or otherwise is the same set of values: so every condition is
-    meant that refuses some values, at most `MAX_REFUSED_VALUES`, and accepts more than one. On a
-    BOOLEAN column `f <> TRUE` is `f = FALSE`, and stays as it is.
+    What counts is how a condition is written, not which values it accepts: `a NOT IN (3, 4)` holds
+    for an absent attribute, and `a NOT BETWEEN 3 AND 4` does not. NOT before `=` or IN is `<>` or
+    NOT IN.
     """
     return _weaken(push_negations(predicate))
 
@@ -209,32 +213,6 @@ def _weaken(predicate: Predicate) -> Predicate:
         return conjunction(_weaken(part) for part in predicate.parts)
     if isinstance(predicate, Or):
         return disjunction(_weaken(part) for part in predicate.parts)
-    if isinstance(predicate, Within) and _refuses_few(predicate):
+    if isinstance(predicate, Within) and predicate.form == "exclusion":
         return disjunction((predicate, IsNull(predicate.column)))
     return predicate
-
-
-def _refuses_few(atom: Within) -> bool:
-    type_, refused = atom.column.type, atom.values.complement()
-    if refused.is_empty:
-        return False
-    # an open end reaches to the end of the type, where that has one
-    last = None if type_.maximum is None else successor(type_.maximum)
-    ends = [
-        Interval(
-            type_.minimum if interval.low is None else interval.low,
-            last if interval.high is None else interval.high,
-        )
-        for interval in refused.intervals
-    ]
-    accepted = atom.values.intervals
-    single = len(accepted) == 1 and _is_single(accepted[0], type_.minimum, last)
-    few = ValueSet(tuple(end for interval in ends for end in (interval.low, interval.high)), False)
-    infinite = any(interval.high is None for interval in ends)
-    return not single and not infinite and few.finite_ordinals(MAX_REFUSED_VALUES) is not None
-
-
-def _is_single(interval: Interval, first: object, last: object) -> bool:
-    low = first if interval.low is None else interval.low
-    high = last if interval.high is None else interval.high
-    return isinstance(low, int | str) and high == successor(low)

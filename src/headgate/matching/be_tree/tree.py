@@ -315,7 +315,8 @@ class BeTree:
         self._fit_capacity(self.live)
         if self.options.beta is None:
             # the more false candidates covered predicates lead to, the less they weigh
-            self.beta = 0.5 - measure_false_rate(self.arrays) / 2
+            arrays = self.arrays, self.expressions.arrays, self.predicates.arrays
+            self.beta = 0.5 - measure_false_rate(*arrays) / 2
         self._waited += 1
         if self.options.adapt and self._waited >= self._patience:
             self._waited = 0

@@ -3,7 +3,7 @@
 | kind     | column  | second      | code                      | negated | range                   |
 |----------|---------|-------------|---------------------------|---------|-------------------------|
 | CONSTANT | −1      | −1          | FALSE 0, TRUE 1, NULL 2   | 0       | empty                   |
-| WITHIN   | its own | −1          | 0                         | 0       | its cuts, in their pool |
+| WITHIN   | its own | −1          | place in `SET_FORMS`      | 0       | its cuts, in their pool |
 | IS_NULL  | its own | −1          | 0                         | 0 or 1  | empty                   |
 | COMPARE  | left    | right       | place in `OPERATORS`      | 0       | empty                   |
 | MATCHES  | its own | −1          | 0                         | 0 or 1  | its pattern             |
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +32,7 @@ from headgate.predicate import (
     Within,
     columns_of,
 )
+from headgate.predicate.atoms import SetForm
 from headgate.queries import Source
 from headgate.schema import Schema, ValueSet
 from headgate.snapshot.arrays.operands import (
@@ -49,6 +51,7 @@ from headgate.snapshot.arrays.trees import TRUTH_VALUES
 
 CONSTANT, WITHIN, IS_NULL, COMPARE, MATCHES = range(5)
 OPERATORS: tuple[Operator, ...] = ("<", "<=", "=", "<>", ">=", ">")
+SET_FORMS: tuple[SetForm, ...] = get_args(SetForm)
 ATOM_FIELDS = ("kind", "column", "second", "code", "negated", "starts_inside", "start", "end")
 
 Flags = npt.NDArray[np.uint8]
@@ -123,7 +126,7 @@ class AtomNumbers:
     def _number(self, atom: Atom, columns: tuple[int, ...]) -> int:
         key: tuple[object, ...] = (columns, atom)
         if isinstance(atom, Within):  # most are, and hashing them whole takes twice as long
-            key = (columns, atom.values.cuts, atom.values.starts_inside)
+            key = (columns, atom.values.cuts, atom.values.starts_inside, atom.form)
         number = self._numbers.get(key)
         if number is None:
             number = self._numbers[key] = len(self._rows)
@@ -133,7 +136,8 @@ class AtomNumbers:
     def _row(self, atom: Atom, columns: tuple[int, ...]) -> _Row:
         if isinstance(atom, Within):
             start, end = self._cuts.add(atom.column.type, atom.values.cuts)
-            return WITHIN, columns[0], -1, 0, False, atom.values.starts_inside, start, end
+            form = SET_FORMS.index(atom.form)
+            return WITHIN, columns[0], -1, form, False, atom.values.starts_inside, start, end
         if isinstance(atom, Constant):
             return CONSTANT, -1, -1, TRUTH_VALUES.index(atom.value), False, False, 0, 0
         if isinstance(atom, IsNull):
@@ -211,7 +215,8 @@ class _Decoder:
             return Constant(TRUTH_VALUES[code])
         first: Column = self._columns[column]
         if kind == WITHIN:
-            return Within(first, ValueSet(tuple(self._pools[column][start:end]), starts_inside))
+            values = ValueSet(tuple(self._pools[column][start:end]), starts_inside)
+            return Within(first, values, SET_FORMS[code])
         if kind == IS_NULL:
             return IsNull(first, negated)
         if kind == COMPARE:

@@ -20,6 +20,7 @@ from headgate.snapshot.arrays.atoms import (
     CONSTANT,
     MATCHES,
     OPERATORS,
+    SET_FORMS,
     WITHIN,
     EncodedAtoms,
 )
@@ -126,8 +127,10 @@ def _check_atoms(atoms: EncodedAtoms, schema: Schema) -> Iterator[str]:
     for name in ("negated", "starts_inside"):
         yield from _check_range(name, getattr(atoms, name), 2)
     constant, compare = atoms.kind == CONSTANT, atoms.kind == COMPARE
+    within = atoms.kind == WITHIN
     yield from _check_range("truth value", atoms.code[constant], len(TRUTH_VALUES))
     yield from _check_range("operator", atoms.code[compare], len(OPERATORS))
+    yield from _check_range("form of a set", atoms.code[within], len(SET_FORMS))
     yield from _check_range("column", atoms.column[~constant], len(atoms.columns))
     yield from _check_range("second column", atoms.second[compare], len(atoms.columns))
     # a number that is not used must be −1, or it might be followed all the same
@@ -135,7 +138,6 @@ def _check_atoms(atoms: EncodedAtoms, schema: Schema) -> Iterator[str]:
         yield "an atom has more columns than its kind"
     # ranges: of a WITHIN in the pool of its column's type, of a MATCHES in the patterns
     limits = np.full(len(atoms), len(atoms.patterns), np.int64)
-    within = atoms.kind == WITHIN
     limits[within] = _find_pool_sizes(atoms, schema)[atoms.column[within]]
     ranged = within | (atoms.kind == MATCHES)
     start, end = atoms.start[ranged], atoms.end[ranged]

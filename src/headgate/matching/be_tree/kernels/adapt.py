@@ -14,8 +14,8 @@ from headgate.matching.be_tree.kernels.change import (
     list_expressions_below,
     shrink_upwards,
 )
-from headgate.matching.be_tree.kernels.cut import mark_pending
-from headgate.matching.be_tree.kernels.leaves import list_leaf, remove_expression
+from headgate.matching.be_tree.kernels.cut import find_predicate, mark_pending
+from headgate.matching.be_tree.kernels.leaves import is_subsumed, list_leaf, remove_expression
 from headgate.matching.be_tree.kernels.pools import (
     ATTRIBUTE,
     CAPACITY,
@@ -91,7 +91,7 @@ def fit_leaves(tree, expressions, predicates, policy):
 
 
 @kernel
-def rank_nodes(tree, alpha, beta):
+def rank_nodes(tree, expressions, predicates, alpha, beta):
     """Return the rank of each leaf and partition, and the operations that partitions have seen.
 
     Equations 10 to 13; the rank of a partition is the sum of its leaves' ranks.
@@ -105,16 +105,17 @@ def rank_nodes(tree, alpha, beta):
     for b in range(tree.state[USED_BUCKETS]):
         if tree.fact[b, HASHED] == NONE or tree.fact[b, LEAF_COUNT] == 0:
             continue
-        # Go up to the root: `cut` partitions on the path, `decided` of them by hashing.
-        decided, cut = 0, 0
+        # Go up to the root: each partition covers or subsumes a predicate of every expression.
+        inside = list_leaf(tree, b)
+        subsumed, covered = 0, 0
         owner, at = tree.fact[b, OWNER], b
         while owner != NONE:
-            cut += 1
-            decided += tree.fact[at, HASHED] == 1
+            count = count_subsumed(tree, expressions, predicates, at, inside)
+            subsumed += count
+            covered += len(inside) - count
             at = tree.partition[owner, HOME]
             owner = tree.fact[at, OWNER]
-        count = tree.fact[b, LEAF_COUNT]
-        gain = (1.0 - beta) * decided * count + beta * (cut - decided) * count
+        gain = (1.0 - beta) * subsumed + beta * covered
         loss = tree.fact[b, DISCARDED] / max(1, tree.fact[b, VISITS])
         leaf[b] = (1.0 - alpha) * gain - alpha * loss
         # Add rank and operations to every partition above.
@@ -127,13 +128,24 @@ def rank_nodes(tree, alpha, beta):
 
 
 @kernel
+def count_subsumed(tree, expressions, predicates, b, inside):
+    """Return how many of the expressions have a predicate that a bucket subsumes."""
+    attribute = tree.partition[tree.fact[b, OWNER], ATTRIBUTE]
+    count = 0
+    for e in inside:
+        p = find_predicate(expressions, predicates, e, attribute)
+        count += is_subsumed(tree, predicates, b, p)
+    return count
+
+
+@kernel
 def recycle_low_ranked(tree, expressions, predicates, policy, threshold, window):
     """Take out partitions and leaves whose rank is below the threshold; return their expressions.
 
     A node is judged when it has seen as many operations as the window says, and begins a new one
     then. Partitions get their ranks as scores, so that what is reinserted avoids bad ones.
     """
-    leaf, inner, operations = rank_nodes(tree, policy.alpha, policy.beta)
+    leaf, inner, operations = rank_nodes(tree, expressions, predicates, policy.alpha, policy.beta)
     for partition in range(len(inner)):
         gain = (1.0 - policy.alpha) * tree.partition[partition, PARTITION_SIZE]
         tree.penalty[partition] = gain - inner[partition]
@@ -172,15 +184,19 @@ def recycle_low_ranked(tree, expressions, predicates, policy, threshold, window)
 
 
 @kernel
-def measure_false_rate(tree):
-    """Return how often an expression that only covered predicates led to is a false candidate.
+def measure_false_rate(tree, expressions, predicates):
+    """Return how often an expression that a covered predicate led to is a false candidate.
 
-    This is φ of Equation 15.
+    This is φ of Equation 15. A leaf counts as a whole, unless its bucket subsumes the predicates of
+    all its expressions.
     """
-    # leaves of binary trees: neither hashed (there predicates are subsumed) nor the root
+    # the root has no owner, and a hashed bucket subsumes what is in it
     seen, false = 0, 0
     for b in range(tree.state[USED_BUCKETS]):
-        if tree.fact[b, HASHED] == 0 and tree.fact[b, OWNER] != NONE:
-            seen += tree.fact[b, VISITS] * tree.fact[b, LEAF_COUNT]
+        if tree.fact[b, HASHED] != 0 or tree.fact[b, OWNER] == NONE or not tree.fact[b, VISITS]:
+            continue
+        inside = list_leaf(tree, b)
+        if count_subsumed(tree, expressions, predicates, b, inside) < len(inside):
+            seen += tree.fact[b, VISITS] * len(inside)
             false += tree.fact[b, FALSE_CANDIDATES]
     return min(1.0, false / max(1, seen))

@@ -36,6 +36,7 @@ from headgate.matching.be_tree.kernels.pools import (
     header_size,
     pad_count,
 )
+from headgate.matching.be_tree.values import MAX_POINT, MIN_POINT
 
 BLOCK_SLACK = 48  # numbers that a block can take in before it must move
 
@@ -52,20 +53,36 @@ def bloom_bit(column, bloom):
 
 @kernel
 def is_decided(tree, predicates, b, p):
-    """Return whether the path to a bucket decides a predicate: it is "subsumed" in the paper."""
-    if not predicates.flags[p] & EXACT:
-        return False
+    """Return whether the path to a bucket decides a predicate, which need not be evaluated then."""
     owner = tree.fact[b, OWNER]
     while owner != NONE:
-        attribute = tree.partition[owner, ATTRIBUTE]
-        if attribute == predicates.column[p]:
-            low, high = tree.bucket[b, LOW], tree.bucket[b, HIGH]
-            # The ends of a domain also hold what lies outside of it, so they decide nothing.
-            inside = tree.domain_low[attribute] < low and high < tree.domain_high[attribute]
-            return tree.fact[b, HASHED] == 1 or (low == high and inside)
+        if tree.partition[owner, ATTRIBUTE] == predicates.column[p]:
+            # a hashed bucket of values that do not fit into 64 bits is one of their hash only
+            return predicates.flags[p] & EXACT > 0 and is_subsumed(tree, predicates, b, p)
         b = tree.partition[owner, HOME]
         owner = tree.fact[b, OWNER]
     return False
+
+
+@kernel
+def is_subsumed(tree, predicates, b, p):
+    """Return whether a predicate accepts just the values that a bucket of its attribute is for.
+
+    The paper calls it subsumed then, and covered if the bucket is for other values too (5.1).
+    """
+    if tree.fact[b, HASHED] == 1:
+        return True
+    first, last = predicates.first[p], predicates.last[p]
+    if not predicates.flags[p] & EXACT or last - first != 1:
+        return False
+    # The ends of a domain also hold what lies outside of it.
+    low, high = tree.bucket[b, LOW], tree.bucket[b, HIGH]
+    attribute = predicates.column[p]
+    if low == tree.domain_low[attribute]:
+        low = np.int64(MIN_POINT)
+    if high == tree.domain_high[attribute]:
+        high = np.int64(MAX_POINT)
+    return predicates.low[first] == low and predicates.high[first] == high
 
 
 @kernel

@@ -77,7 +77,7 @@ TRUE_PREDICATE, FIRST_PREDICATE = 0, 64
 PREDICATES_PER_STEP = 8
 
 # Flags of a predicate: a set of values of one attribute, so that a leaf can be cut by it; a single
-# value; decided by that value's key; neither, but evaluated for the whole batch beforehand.
+# value; of values that are their own points; no set, but evaluated for the whole batch beforehand.
 CUTTABLE, EQUALITY, EXACT, PRECOMPUTED = 1, 2, 4, 8
 
 # Values of `Policy.directory`
