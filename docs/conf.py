@@ -40,6 +40,7 @@ myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 default_role = "code"
 smartquotes = False
+suppress_warnings = ["ref.python"]  # `bytes` is a type, and a property of two classes
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"

@@ -35,7 +35,7 @@ Event = dict[str, Any]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="A sale's orders and payments, joined continuously.")
+    parser = argparse.ArgumentParser(description="Join the orders and payments of a sale.")
     parser.add_argument("--days", type=int, default=DAYS, choices=range(1, DAYS + 1), metavar="N")
     parser.add_argument("--prepare-only", action="store_true", help="write data/, run nothing")
     options = parser.parse_args()

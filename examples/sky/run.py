@@ -1,4 +1,4 @@
-"""Makes `data/` next to this file, photons of some nights, and runs the plan of the network on them.
+"""Makes `data/` next to this file, photons of some nights, and runs the network's plan on them.
 
     python examples/sky/run.py [--nights N] [--prepare-only]
 
