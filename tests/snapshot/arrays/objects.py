@@ -136,11 +136,11 @@ def atoms(draw: Any, sources: tuple[Source, ...]) -> Atom:
 
 
 def predicates(sources: tuple[Source, ...]) -> st.SearchStrategy[Predicate]:
-    """Any tree, also such as SQL has no words for: AND of nothing, a test that accepts all."""
+    """Any tree, also such as SQL has no words for: AND of one part, a test that accepts all."""
     truths = st.frozensets(st.sampled_from([True, False, None]))
 
     def larger(inner: st.SearchStrategy[Predicate]) -> st.SearchStrategy[Predicate]:
-        parts = st.lists(inner, max_size=4).map(tuple)
+        parts = st.lists(inner, min_size=1, max_size=4).map(tuple)
         return st.one_of(
             parts.map(And), parts.map(Or), inner.map(Not), st.builds(Truth, inner, truths)
         )

@@ -81,6 +81,7 @@ IS_NOT_ALLOWED = "which its kind does not allow"
         ("trees.offsets", 1, 0, "is 0, as is the next one"),
         ("trees.program", 0, 9999, "is 9999, but there is no such atom"),
         ("trees.program", 0, -3, "is -3, which means nothing"),
+        ("trees.program", 0, -16, "is -16, which is an AND or OR of nothing"),
         ("trees.program", 0, -1, "is -1, which takes more values than there are"),
         ("trees.program", 4, -20, "the program of query 1 does not leave one value"),
         ("atoms.kind", 1, 9, "is 9, which is out of range"),

@@ -57,7 +57,7 @@ from headgate.snapshot.arrays.operands import (
 )
 from headgate.snapshot.arrays.queries import EncodedQueries, decode_frames
 from headgate.snapshot.arrays.texts import LENIENT, Texts, unpack
-from headgate.snapshot.arrays.trees import AND, NOT, TRUTH, TRUTH_VALUES, Trees
+from headgate.snapshot.arrays.trees import AND, NOT, OR, TRUTH, TRUTH_VALUES, Trees
 
 MAX_DEPTH = 400  # of a condition; SQL has a limit of its own, which leads to less
 
@@ -314,6 +314,8 @@ def _check_trees(trees: Trees, atoms: int) -> Iterator[str]:
     is_unknown = (program < NOT) & (program > TRUTH)
     yield from _report(name, is_unknown, program, "which means nothing")
     yield from _report("trees.offsets", offsets[1:] == offsets[:-1], offsets, "as is the next one")
+    is_empty = (program == AND) | (program == OR)
+    yield from _report(name, is_empty, program, "which is an AND or OR of nothing")
     # how many values each entry takes from the stack; it always leaves one
     popped = np.where(program <= AND, (AND - program.astype(np.int64)) // 2, program < 0)
     # the height of one stack for all programs together; it grows by one with each
