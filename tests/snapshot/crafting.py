@@ -244,9 +244,10 @@ def change_program(rng: Random, arrays: Arrays) -> None:
     offsets[query + 1 :] += len(new) - (end - begin)
 
 
+# in the order in which they are made: the first ones need arrays that fit each other
 CHANGES: tuple[Change, ...] = (
-    *(overwrite, exchange, resize),
     *(change_atom, turn_field, move_cuts, change_text, change_program),
+    *(overwrite, exchange, resize),
 )
 ON_TOMBSTONES: tuple[Change, ...] = (overwrite, exchange, resize)
 
@@ -284,13 +285,11 @@ def change_arrays(segment: Segment, path: Path, rng: Random) -> list[str]:
     """Write the arrays of a segment, changed; return how."""
     arrays = {name: values.copy() for name, values in files.flatten_arrays(segment).items()}
     changes = CHANGES if "queries.stream" in arrays else ON_TOMBSTONES
-    names = []
-    for _ in range(rng.choice([1, 1, 1, 2, 3])):
-        change = rng.choice(changes)
-        names.append(change.__name__)
+    chosen = sorted(rng.choices(changes, k=rng.choice([1, 1, 1, 2, 3])), key=CHANGES.index)
+    for change in chosen:
         change(rng, arrays)
     files.write_arrays(path, arrays)
-    return names
+    return [change.__name__ for change in chosen]
 
 
 def try_snapshot(directory: Path, rng: Random, stream: Stream) -> bool:

@@ -17,9 +17,9 @@ from headgate.errors import UsageError
 from headgate.predicate import And, Column, Matches, Pattern
 from headgate.schema import INT, Schema
 from headgate.snapshot import Base, Segment, open_snapshot, validation_record, write_snapshot
-from headgate.snapshot import snapshot as snapshot_module
 from headgate.snapshot.arrays import encode_queries
 from headgate.snapshot.arrays.atoms import MATCHES
+from headgate.snapshot.segments import find_segment_flaw
 from tests.scale import at_least, case_count, seed
 from tests.snapshot.sets import SCHEMA, numbered, query, query_set
 from tests.snapshot.test_damage import refused, rewrite
@@ -72,14 +72,13 @@ def test_a_query_that_no_reader_would_accept_is_not_written(tmp_path: Path, wher
 def validations(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[int]:
     """The segments that are validated from now on, in processes that share a user's cache."""
     counted: list[int] = []
-    find = snapshot_module.find_segment_flaw
 
     def count(segment: Segment, schema: Schema) -> str | None:
         counted.append(len(segment))
-        return find(segment, schema)
+        return find_segment_flaw(segment, schema)
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(snapshot_module, "find_segment_flaw", count)
+    monkeypatch.setattr("headgate.snapshot.snapshot.find_segment_flaw", count)
     monkeypatch.setattr(validation_record, "MIN_MARKED_BYTES", 1)
     return counted
 

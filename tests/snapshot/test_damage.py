@@ -276,9 +276,9 @@ def test_what_is_whole_is_not_refused(snapshot: Path) -> None:
 @pytest.mark.parametrize("rows", [0, 2])
 def test_arrays_in_other_than_one_row_are_refused(snapshot: Path, rows: int) -> None:
     path = snapshot / "1-tombstones.arrow"
-    with pa.ipc.open_file(path) as reader:
+    with pa.ipc.open_file(str(path)) as reader:
         batch = reader.get_batch(0)
-    with pa.ipc.new_file(path, batch.schema) as writer:
+    with pa.ipc.new_file(str(path), batch.schema) as writer:
         for _ in range(rows):
             writer.write_batch(batch)
     vouch(snapshot, 1)
@@ -288,11 +288,11 @@ def test_arrays_in_other_than_one_row_are_refused(snapshot: Path, rows: int) -> 
 @pytest.mark.parametrize("values", [[[0, None]], [None]])
 def test_an_array_with_a_null_is_refused(snapshot: Path, values: list[Any]) -> None:
     path = snapshot / "1-tombstones.arrow"
-    with pa.ipc.open_file(path) as reader:
+    with pa.ipc.open_file(str(path)) as reader:
         batch = reader.get_batch(0)
     offsets = pa.array(values, batch.schema.field("ids.offsets").type)
     changed = batch.set_column(0, batch.schema.field(0), offsets)
-    with pa.ipc.new_file(path, batch.schema) as writer:
+    with pa.ipc.new_file(str(path), batch.schema) as writer:
         writer.write_batch(changed)
     vouch(snapshot, 1)
     assert refused(snapshot, path.name) == "ids.offsets has a NULL"

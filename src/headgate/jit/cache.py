@@ -74,10 +74,8 @@ class _ForgivingCache(_FunctionCache):  # type: ignore[misc]
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
-        plain = self._cache_file
-        self._cache_file = _DigestedFile(
-            plain._cache_path, self._impl.filename_base, plain._source_stamp
-        )
+        stamp = self._impl.locator.get_source_stamp()
+        self._cache_file = _DigestedFile(self._cache_path, self._impl.filename_base, stamp)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the compiled kernel for a signature; None if there is none that can be read."""
