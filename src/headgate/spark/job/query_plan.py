@@ -348,8 +348,7 @@ class VersionFollower:
         """Return what the job does with a version, be it an earlier one."""
         if version == self.version:
             return self.current
-        # verified when a job took it up
-        snapshot = open_snapshot(self.directory(version), verify=False)
+        snapshot = open_snapshot(self.directory(version))
         return plan_queries(snapshot, version, self._selection)
 
     def list_ids(self, version: int) -> list[str]:
@@ -357,7 +356,7 @@ class VersionFollower:
         routed = self.plan(version).routed
         if routed is None:
             return []
-        queries = open_snapshot(self.directory(version), verify=False).query_set()
+        queries = open_snapshot(self.directory(version)).query_set()
         return [query.id for query in queries.filters(routed.name)]
 
     def require_version(self, version: int) -> int:
