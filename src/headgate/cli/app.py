@@ -7,9 +7,13 @@ from __future__ import annotations
 
 import logging
 import sys
-from typing import Annotated
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 import headgate
 from headgate.cli.check import check
@@ -18,17 +22,45 @@ from headgate.cli.explain import explain
 from headgate.cli.implies import implies
 from headgate.cli.init import init
 from headgate.cli.match import match
-from headgate.cli.output import BAD_INPUT, WRONG_USAGE, print_error
+from headgate.cli.output import BAD_INPUT, WRONG_USAGE, print_error, print_warning
 from headgate.cli.publish import publish
 from headgate.cli.relax import relax
 from headgate.cli.run import run
 from headgate.cli.share_advise import advise
 from headgate.cli.share_compare import compare
 from headgate.cli.share_plan import plan
-from headgate.errors import HeadgateError, UsageError
+from headgate.errors import HeadgateError, UsageError, make_printable
+
+
+class PrintableGroup(TyperGroup):
+    """Commands whose usage errors, which Typer prints, repeat arguments in printable form."""
+
+    def make_context(self, *arguments: Any, **options: Any) -> Any:
+        """Read the arguments of the program itself."""
+        with _make_errors_printable():
+            return super().make_context(*arguments, **options)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Read the arguments of a command, and run it."""
+        with _make_errors_printable():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _make_errors_printable() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        # Typer has moved the class of its errors before; all of them have a message to be shown.
+        if hasattr(error, "format_message"):
+            message = make_printable(error.format_message())
+            error.format_message = lambda: message  # type: ignore[attr-defined]
+        raise
+
 
 app = typer.Typer(
     name="headgate",
+    cls=PrintableGroup,
     help="Very many standing SQL queries over data streams.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
@@ -65,11 +97,22 @@ def options(
     del version
 
 
+class _PrintableFormatter(logging.Formatter):
+    """Writes what a library logs, where nobody has chosen another way."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return make_printable(super().format(record))
+
+
 def main() -> None:
     """Run a command; every foreseen error is one line on stderr, never a traceback."""
     logging.getLogger("py4j").setLevel(logging.CRITICAL)  # what it logs, it raises too
+    if logging.lastResort is not None:
+        logging.lastResort.setFormatter(_PrintableFormatter())
     try:
-        app()
+        with warnings.catch_warnings():
+            warnings.showwarning = lambda message, *_: print_warning(str(message))
+            app()
     # UsageError is a HeadgateError too, so it comes first: it has an exit code of its own.
     except UsageError as error:
         print_error(str(error))

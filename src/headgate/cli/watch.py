@@ -11,13 +11,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-import typer
 from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from headgate.cli.output import escape, format_count, open_console, open_error_console
+from headgate.cli.output import escape, format_count, open_console, open_error_console, print_json
 from headgate.events.json_lines import format_json
 
 if TYPE_CHECKING:
@@ -93,17 +92,17 @@ class _JsonView(_NotingView):
         if batch.links:
             said["answers"] = batch.counts.answers
             said["links"] = {name: one.as_json() for name, one in batch.links.items()}
-        typer.echo(format_json(said))
+        print_json(said)
         # Whoever follows a pipe sees each batch when it ends.
         sys.stdout.flush()
 
     def rows(self, kind: str, rows: pa.Table, of: int) -> None:
         del of
         for row in rows.to_pylist():
-            typer.echo(format_json({kind: row}))
+            print_json({kind: row})
 
     def end(self, result: RunResult) -> None:
-        typer.echo(format_json({"summary": result.as_json()}))
+        print_json({"summary": result.as_json()})
 
 
 class _TextView(_NotingView):
@@ -232,7 +231,7 @@ def _describe_answers(batch: BatchResult) -> str:
 def _build_rows_table(kind: str, rows: pa.Table, of: int) -> Table:
     table = Table(title=f"{rows.num_rows:,} of {of:,} {kind}", title_justify="left", box=None)
     for name in rows.column_names:
-        table.add_column(name)
+        table.add_column(escape(name))
     for row in rows.to_pylist():
         table.add_row(*(escape(v if isinstance(v, str) else format_json(v)) for v in row.values()))
     return table
@@ -252,7 +251,7 @@ def print_summary(pipeline: Pipeline, result: RunResult) -> None:
     if steps:
         out.print("\n[bold]to try next[/]")
         for purpose, command in steps:
-            out.print(f"  {purpose}\n    [cyan]{escape(command)}[/]", soft_wrap=True)
+            out.print(f"  {escape(purpose)}\n    [cyan]{escape(command)}[/]", soft_wrap=True)
 
 
 def _list_facts(result: RunResult) -> Iterator[tuple[str, str]]:
