@@ -54,7 +54,7 @@ def _make_errors_printable() -> Iterator[None]:
         # Typer has moved the class of its errors before; all of them have a message to be shown.
         if hasattr(error, "format_message"):
             message = make_printable(error.format_message())
-            error.format_message = lambda: message  # type: ignore[attr-defined]
+            error.format_message = lambda: message
         raise
 
 

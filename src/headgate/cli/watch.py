@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import sys
 from collections import deque
@@ -301,23 +302,21 @@ def _describe_totals(counts: Counts, stats: RunStats) -> str:
 def _suggest_steps(pipeline: Pipeline, result: RunResult) -> Iterator[tuple[str, str]]:
     """Yield what is worth a look now, with the command for it."""
     for table, folder in _list_tables(result) if pipeline.sink.kind == "parquet" else ():
-        code = f"import pyarrow.parquet as pq; print(pq.read_table('{folder}').to_pandas())"
-        yield f"look at {table}", f'{_shorten_path(sys.executable)} -c "{code}"'
-    # Commands are complete, with paths from here, so that they can be pasted.
-    files = " ".join(f"-q {_shorten_path(file)}" for file in pipeline.queries.files)
+        code = f"import pyarrow.parquet as pq; print(pq.read_table({folder!r}).to_pandas())"
+        yield f"look at {table}", shlex.join([_shorten_path(sys.executable), "-c", code])
+    # Commands are complete, with paths from here and quoted, so that they can be pasted.
+    files = [word for file in pipeline.queries.files for word in ("-q", _shorten_path(file))]
     if result.silent and files:
-        yield (
-            "see what a silent query asks",
-            f"{_find_command()} explain {files} {result.silent_ids[0]}",
-        )
+        words = [*_find_command(), "explain", *files, result.silent_ids[0]]
+        yield "see what a silent query asks", shlex.join(words)
     if pipeline.queries.published is not None:
         place = _shorten_path(pipeline.queries.published)
-        command = f"{_find_command()} publish -q FILE --to {place}"
-        yield "change the queries, also while it runs", command
+        words = [*_find_command(), "publish", "-q", "FILE", "--to", place]
+        yield "change the queries, also while it runs", shlex.join(words)
     if pipeline.sink.path is not None:
         yield (
             "run it again: it continues where it ended. To start over",
-            f"rm -r {_shorten_path(pipeline.sink.path)}",
+            shlex.join(["rm", "-r", _shorten_path(pipeline.sink.path)]),
         )
 
 
@@ -387,11 +386,11 @@ def _format_ranking(counts: list[tuple[str, int]]) -> str:
     return escape(", ".join(f"{name} ({count:,})" for name, count in counts))
 
 
-def _find_command() -> str:
-    """Return the command as it can be called from here."""
-    return (
-        "headgate" if shutil.which("headgate") else f"{_shorten_path(sys.executable)} -m headgate"
-    )
+def _find_command() -> list[str]:
+    """Return the words of the command as it can be called from here."""
+    if shutil.which("headgate"):
+        return ["headgate"]
+    return [_shorten_path(sys.executable), "-m", "headgate"]
 
 
 def _shorten_path(place: str | Path) -> str:
