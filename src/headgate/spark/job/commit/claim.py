@@ -32,6 +32,7 @@ from headgate.spark.job.commit.output import (
 
 MARK_FILE = ".job"
 JOB_FILE = "job.json"
+METADATA_FILE = "metadata"  # in Spark's checkpoint
 
 JobFacts = Mapping[str, str | None]
 """What may not change from run to run: the sources, the sink, the columns of the output."""
@@ -118,12 +119,24 @@ def _read_mark(directory: Path) -> str | None:
         return (directory / MARK_FILE).read_text(encoding="ascii").strip() or None
     except FileNotFoundError:
         return None
+    except UnicodeDecodeError:
+        raise _damaged(directory / MARK_FILE) from None
+
+
+def _damaged(path: Path) -> JobError:
+    return JobError(f"{path}: was changed or damaged; restore it")
 
 
 def check_batches(log: BatchLog, checkpoint: Path) -> None:
     """Raise a JobError unless Spark has planned just the logged batches, and perhaps one more."""
     last_planned = find_last_planned(checkpoint)
     planned = -1 if last_planned is None else last_planned
+    # Spark writes it before it plans anything, and cannot start without it
+    if last_planned is not None and not (checkpoint / METADATA_FILE).exists():
+        raise JobError(
+            f"{checkpoint / METADATA_FILE}: is missing from Spark's checkpoint; restore it, or "
+            "start afresh with another `sink.path` and `checkpoint`"
+        )
     done = -1 if log.last_batch is None else log.last_batch
     # Spark plans a batch before it runs: one more than logged is a crash in between
     if planned not in (done, done + 1):
@@ -137,11 +150,13 @@ def check_batches(log: BatchLog, checkpoint: Path) -> None:
 def read_job_facts(state: Path) -> dict[str, str | None]:
     """Return what earlier runs recorded about the job; nothing before the first."""
     try:
-        facts: dict[str, str | None] = json.loads((state / JOB_FILE).read_text(encoding="utf-8"))
+        facts = json.loads((state / JOB_FILE).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
-    except ValueError:
-        raise JobError(f"{state / JOB_FILE}: was changed or damaged; restore it") from None
+    except (ValueError, RecursionError):
+        raise _damaged(state / JOB_FILE) from None
+    if not isinstance(facts, dict) or not all(isinstance(f, str | None) for f in facts.values()):
+        raise _damaged(state / JOB_FILE)
     return facts
 
 
@@ -154,7 +169,7 @@ def check_job_facts(state: Path, facts: JobFacts) -> None:
             raise JobError(
                 f"{state}: the {key} of this job was {before[key]}, and is {now} now; "
                 "a job cannot become another, so give this one a `sink.path` and `checkpoint` "
-                "of its own"
+                f"of its own, or restore {JOB_FILE} there if it was changed"
             )
     if before != facts:
         write_atomically(state / JOB_FILE, json.dumps(dict(facts), indent=1) + "\n")
