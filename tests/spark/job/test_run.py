@@ -360,7 +360,11 @@ def test_damaged_state_is_refused_by_name(shop: Workshop) -> None:
         ("state/.job", b"\xff\n", r"state/\.job: was changed or damaged; restore it"),
         (".job", b"\xc3\xa9\n", r"out/\.job: was changed or damaged; restore it"),
         ("state/spark/metadata", None, r"spark/metadata: is missing from Spark's checkpoint; rest"),
-        ("state/spark/commits/0", b"v1\nrubbish", "Spark cannot continue from its checkpoint"),
+        (
+            "state/spark/commits/0",
+            b"v1\nrubbish",
+            "Spark cannot plan a batch: .*state/spark, restore",
+        ),
     ]
     shutil.copytree(shop.out, shop.folder / "sound")
     for name, content, said in spoiled:
@@ -373,6 +377,19 @@ def test_damaged_state_is_refused_by_name(shop: Workshop) -> None:
         with pytest.raises(JobError, match=said) as caught:
             shop.run()
         assert "next start" not in str(caught.value), name
+
+
+def test_an_option_that_spark_refuses_is_named(shop: Workshop) -> None:
+    """Another start would not help, so none is promised."""
+    shop.publish()
+    shop.write("a.jsonl", 20, seed=1)
+    options = {"kind": "files", "path": "events", "options.maxFilesPerTrigger": "lots"}
+    with pytest.raises(JobError) as caught:
+        shop.run(shop.pipeline(source=options))
+    message = str(caught.value)
+    reason = "Invalid value 'lots' for option 'maxFilesPerTrigger', must be a positive integer"
+    assert message.startswith(f"Spark cannot plan a batch: {reason}; correct `options`")
+    assert "next start" not in message
 
 
 @pytest.mark.parametrize(

@@ -387,6 +387,7 @@ def _explain_start(error: BaseException, checkpoint: Path) -> HeadgateError:
     if has_jvm_ended(error):
         return JobError(explain_failure(error))
     return JobError(
-        f"Spark cannot continue from its checkpoint in {checkpoint}: {explain_failure(error)}; "
-        "restore what it names, or start afresh with another `sink.path` and `checkpoint`"
+        f"Spark cannot plan a batch: {explain_failure(error)}; correct `options` of the source if "
+        f"one is at fault; if a file of {checkpoint}, restore it, or start afresh with another "
+        "`sink.path` and `checkpoint`"
     )

@@ -14,6 +14,8 @@ from pyspark.errors import PySparkException
 from headgate.errors import HeadgateError, UsageError
 
 _RAISED = re.compile(r"^headgate\.errors\.\w+: (.*)$", re.MULTILINE)
+# What Spark puts around the reason for which a streaming query ended.
+_WRAPPED = re.compile(r"^\[STREAM_FAILED\] Query .*? terminated with exception: | SQLSTATE: \w+$")
 _WHY_ENDED = "it was killed, or ran out of memory (spark.driver.memory gives it more)"
 _GATEWAY_EXITED = "JAVA_GATEWAY_EXITED"  # PySpark's name for a JVM that ends before it answers
 _PYTHON = re.compile(r"^(?:\w+\.)*\w*(?:Error|Exception): .*$", re.MULTILINE)
@@ -42,7 +44,7 @@ def explain_failure(error: BaseException) -> str:
     if isinstance(error, PySparkException):
         # the last line of a Python traceback, or the first of Spark's own message
         lines = _PYTHON.findall(str(error)) or str(error).strip().split("\n")[:1]
-        return find_worker_error(error) or str(lines[-1])
+        return find_worker_error(error) or _WRAPPED.sub("", str(lines[-1]))
     return f"{type(error).__name__}: {error}"
 
 
