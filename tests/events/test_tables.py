@@ -409,13 +409,14 @@ class ArrowStream:
         self._table = table
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        return self._table.__arrow_c_stream__(requested_schema)
+        stream: Any = self._table.__arrow_c_stream__
+        return stream(requested_schema)
 
 
 def test_frames_of_other_libraries() -> None:
     """As Polars gives them out: views of strings, dictionaries, and NaN that is a value."""
     stream = Stream("s", (Attribute("qty", INT), Attribute("side", STRING), Attribute("x", DOUBLE)))
-    columns = {
+    columns: dict[str, Any] = {
         "QTY": pa.array([1, None], pa.int64()),
         "side": pa.array(["buy", None], pa.string_view()),
         "x": pa.array([math.nan, 1.5]),

@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -195,7 +196,8 @@ class ArrowStream:
         self._table = table
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        return self._table.__arrow_c_stream__(requested_schema)
+        stream: Any = self._table.__arrow_c_stream__
+        return stream(requested_schema)
 
 
 def test_frames_of_other_libraries_and_lists(schema: Path) -> None:

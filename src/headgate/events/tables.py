@@ -52,7 +52,8 @@ def batch_from_rows(
 ) -> EventBatch:
     """Return the events of a table, a DataFrame or a list of dicts, checked as a file's would be.
 
-    Anything that has `__arrow_c_stream__`, such as a Polars DataFrame, is a table. A column that is missing is NULL, and so is NaN in pandas, and only there.
+    Anything that has `__arrow_c_stream__`, such as a Polars DataFrame, is a table. A column that is
+    missing is NULL, and so is NaN in pandas, and only there.
 
     >>> from headgate.schema import INT
     >>> trades = Stream("trades", (Attribute("qty", INT),))

@@ -16,6 +16,7 @@ from headgate.errors import UsageError, did_you_mean, shorten
 from headgate.events.file_access import FORMATS
 from headgate.matching import KINDS as INDEX_KINDS
 from headgate.matching.asc.options import MAX_WHOLE_NUMBER, AscOptions, SequenceKind
+from headgate.spark.job.batch.links import is_glob
 from headgate.spark.job.commit.compaction import DEFAULT_COMPACT_EVERY
 from headgate.spark.job.config import (
     NO_QUERIES,
@@ -27,7 +28,6 @@ from headgate.spark.job.config import (
     SinkConfig,
     SourceConfig,
 )
-from headgate.spark.job.sources import is_glob
 from headgate.spark.session.session import DEFAULT_MASTER
 from headgate.spark.stateful.continuous_query import DEFAULT_STATE_ROWS
 from headgate.spark.stateful.shard import Mode
