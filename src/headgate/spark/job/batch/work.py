@@ -120,7 +120,7 @@ class FileReader:
         """Yield the rows of files, for `mapInArrow`, which cannot take names with dots."""
         numbers = [f"c{number}" for number in range(len(self.used))]
         for paths in batches:
-            for path in map(_strip_scheme, paths.column(0).to_pylist()):
+            for path in map(_strip_scheme, map(str, paths.column(0).to_pylist())):
                 if self.links.is_repeated(path):
                     continue
                 pieces = split_file(path, format=self.format)
