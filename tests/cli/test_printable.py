@@ -124,7 +124,16 @@ def test_escaped_text_is_one_line() -> None:
 def test_warnings_and_logs_are_printable(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    class Py4JNetworkError(Exception):
+        """Known by the module that it is from; py4j logs it on the root logger, and raises it."""
+
+        __module__ = "py4j.protocol"
+
     def warn(*_: object) -> None:
+        try:
+            raise Py4JNetworkError
+        except Py4JNetworkError:
+            logging.exception("Exception while sending command.")
         with warnings.catch_warnings():
             warnings.simplefilter("always")
             warnings.warn(HOSTILE, UserWarning, stacklevel=1)
@@ -138,6 +147,7 @@ def test_warnings_and_logs_are_printable(
     app.main()
     shown = capsys.readouterr().err
     assert shown.count("\\u001b") == 2
+    assert "Traceback" not in shown
     assert_printable(shown)
 
 

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
+from rich.text import Text
 from typer.core import TyperGroup
 
 import headgate
@@ -22,7 +23,13 @@ from headgate.cli.explain import explain
 from headgate.cli.implies import implies
 from headgate.cli.init import init
 from headgate.cli.match import match
-from headgate.cli.output import BAD_INPUT, WRONG_USAGE, print_error, print_warning
+from headgate.cli.output import (
+    BAD_INPUT,
+    WRONG_USAGE,
+    open_error_console,
+    print_error,
+    print_warning,
+)
 from headgate.cli.publish import publish
 from headgate.cli.relax import relax
 from headgate.cli.run import run
@@ -97,18 +104,19 @@ def options(
     del version
 
 
-class _PrintableFormatter(logging.Formatter):
-    """Writes what a library logs, where nobody has chosen another way."""
+class _ConsoleHandler(logging.Handler):
+    """Prints what libraries log, but for errors of py4j: what it logs, it raises too."""
 
-    def format(self, record: logging.LogRecord) -> str:
-        return make_printable(super().format(record))
+    def emit(self, record: logging.LogRecord) -> None:
+        error = record.exc_info[0] if record.exc_info else None
+        if error is None or not error.__module__.startswith("py4j."):
+            open_error_console().print(Text(self.format(record)))
 
 
 def main() -> None:
     """Run a command; every foreseen error is one line on stderr, never a traceback."""
     logging.getLogger("py4j").setLevel(logging.CRITICAL)  # what it logs, it raises too
-    if logging.lastResort is not None:
-        logging.lastResort.setFormatter(_PrintableFormatter())
+    logging.basicConfig(handlers=[_ConsoleHandler()], format="%(levelname)s: %(message)s")
     try:
         with warnings.catch_warnings():
             warnings.showwarning = lambda message, *_: print_warning(str(message))

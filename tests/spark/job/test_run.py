@@ -402,7 +402,7 @@ def test_an_option_that_spark_refuses_is_named(shop: Workshop) -> None:
 def test_a_failed_batch_says_what_to_do(error: Exception, said: str) -> None:
     message = str(_explain_error(error, Path("state/spark")))
     assert said in message
-    assert message.endswith("its rows will be in the output once")
+    assert message.endswith("every row will be in the output once")
 
 
 def test_a_job_cannot_become_another(shop: Workshop) -> None:

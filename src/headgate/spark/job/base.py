@@ -44,7 +44,7 @@ from headgate.spark.job.unbounded import JobStopping
 from headgate.spark.session.failure import explain_failure, has_jvm_ended
 
 POLL_SECONDS = 0.2
-EACH_ROW_ONCE = "its rows will be in the output once"
+EACH_ROW_ONCE = "every row will be in the output once"
 
 OnBatch = Callable[[BatchResult, RunStats], None]
 OnNote = Callable[[str], None]
@@ -376,7 +376,9 @@ def _explain_error(error: BaseException, checkpoint: Path) -> HeadgateError:
         return _explain_start(error, checkpoint)
     reason = explain_failure(error)
     if has_jvm_ended(error):
-        return JobError(f"{reason}; the next start continues, and {EACH_ROW_ONCE}")
+        return JobError(
+            f"{reason}; the next start continues after the last complete batch: {EACH_ROW_ONCE}"
+        )
     return JobError(
         f"a batch failed: {reason}; mend that, and the next start tries it again: {EACH_ROW_ONCE}"
     )
