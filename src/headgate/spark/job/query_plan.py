@@ -32,6 +32,7 @@ from headgate.snapshot.manifest import MANIFEST_NAME
 from headgate.snapshot.segments import Tombstones
 from headgate.spark.frames import join_first
 from headgate.spark.job.batch.rows import build_match_schema
+from headgate.spark.job.commit.claim import JOB_FILE
 from headgate.spark.job.continuous_query import ContinuousQuery, build_reduction
 
 
@@ -378,8 +379,9 @@ class VersionFollower:
         columns = self._describe_columns(plan)
         if None not in (self.columns, columns) and columns != self.columns:
             raise JobError(
-                f"with version {number} a match would have other columns than those in the output; "
-                "keep other attributes, or give the new schema a job of its own"
+                f"with version {number} a match would have other columns than those in the output, "
+                f"which {JOB_FILE} in the job's state lists; keep other attributes, give the new "
+                f"schema a job of its own, or restore {JOB_FILE} if it was changed"
             )
         self.columns = columns or self.columns
         self._fingerprint = fingerprint(snapshot.directory)
