@@ -46,6 +46,10 @@ MAX_SHOWN_QUERIES = 50
 MAX_SHOWN_SUGGESTIONS = 4
 MAX_NAME_LENGTH = 200  # characters in the name of a file
 MAX_CONTINUATIONS = 5  # of a witness, for each of its rows
+PAPER_NOTE = (
+    "Theorems are those of Arasu et al., Characterizing Memory Requirements for Queries over "
+    "Continuous Data Streams."
+)
 MAX_QUERIES_WITH_SUGGESTIONS = 100  # in JSON, since looking for them takes its time
 
 
@@ -78,6 +82,10 @@ def check(
             show_default=False,
         ),
     ] = None,
+    explain: Annotated[
+        bool,
+        typer.Option("--explain", help="Name the theorem and condition behind each verdict."),
+    ] = False,
     strict: StrictOption = False,
     format: FormatOption = Format.table,
 ) -> None:
@@ -95,6 +103,8 @@ def check(
         headgate check -q queries.sql
 
         headgate check -s schema.sql -q rules.jsonl --format json
+
+        headgate check -q queries.sql --id late_orders --explain
 
         headgate check -q queries.sql --id late_orders --witness streams --size 100 --plot it.png
     """
@@ -114,7 +124,7 @@ def check(
         errors = [row.as_json() for row in query_set.report.errors]
         typer.echo(format_json({"queries": _findings_to_json(findings), "errors": errors}))
     else:
-        _print_findings(query_set, findings)
+        _print_findings(query_set, findings, explain=explain)
     # Files are written after the findings are shown, so that these are seen also if writing fails.
     if witness is not None:
         write_witnesses(findings, witness, size)
@@ -143,7 +153,7 @@ def _choose_exit_code(query_set: QuerySet, findings: list[Finding]) -> int:
     return UNKNOWN if Answer.UNKNOWN in answers else ALL_WELL
 
 
-def _print_findings(query_set: QuerySet, findings: list[Finding]) -> None:
+def _print_findings(query_set: QuerySet, findings: list[Finding], *, explain: bool) -> None:
     print_load_errors(query_set.report)
     # The sort is stable: queries at fault first, then the others, each in the order of the set.
     notable = [f for f in findings if not f.is_fine or f.reason or f.implied_by or f.memory]
@@ -151,12 +161,15 @@ def _print_findings(query_set: QuerySet, findings: list[Finding]) -> None:
     if notable:
         table = Table("query", "finding", box=None, header_style="bold", pad_edge=False)
         for finding in notable[:MAX_SHOWN_QUERIES]:
-            table.add_row(escape(finding.id), escape("\n".join(_describe_finding(finding))))
+            lines = [*_describe_finding(finding), *(_describe_proof(finding) if explain else ())]
+            table.add_row(escape(finding.id), escape("\n".join(lines)))
         open_console().print(table)
         if len(notable) > MAX_SHOWN_QUERIES:
             open_console().print(
                 f"… and {len(notable) - MAX_SHOWN_QUERIES:,} more; --format json lists them all"
             )
+        if explain and any(f.memory is not None and f.memory.diagnosis for f in notable):
+            open_console().print(PAPER_NOTE)
     open_console().print(_summarize(query_set, findings))
 
 
@@ -166,6 +179,18 @@ def _describe_finding(finding: Finding) -> list[str]:
     bound = describe_bound(finding)
     first = "; ".join(part for part in (finding.reason, implied, bound) if part)
     return [first, *describe_memory(finding)]
+
+
+def _describe_proof(finding: Finding) -> Iterator[str]:
+    """Yield the condition of the paper that fails, and what makes that a proof."""
+    verdict = finding.memory
+    if verdict is None or verdict.diagnosis is None:
+        return
+    proof = "not enough for a no here"
+    if verdict.bounded is Answer.NO:
+        is_shown = verdict.analysis.has_witness
+        proof = "rows that break the query were built and tried" if is_shown else "proven in general"
+    yield f"  criterion: {verdict.diagnosis.criterion} fails; {proof}"
 
 
 def _summarize(query_set: QuerySet, findings: list[Finding]) -> str:
@@ -228,7 +253,7 @@ def write_witnesses(findings: list[Finding], directory: Path, size: int) -> None
     unbounded = [f for f in findings if f.bounded is Answer.NO]
     out = open_error_console()
     if not unbounded:
-        out.print("[yellow]note:[/] no query needs unbounded memory, so --witness writes nothing")
+        out.print("[yellow]note:[/] no query has memory that keeps growing, so --witness writes nothing")
     for finding in unbounded:
         assert finding.memory is not None
         # None where no witness can be built, or where the types have too few values for it.
@@ -249,7 +274,7 @@ def write_witnesses(findings: list[Finding], directory: Path, size: int) -> None
 
 
 WITNESS_README = """\
-`{query}` needs unbounded memory; query.sql has it.
+The memory of `{query}` keeps growing; query.sql has the query.
 
 Let any of the {size:,} rows of {file} arrive. Whoever remembers the same after two different
 selections of them answers wrongly after one of the two: let row k (counted from 0) be the last that

@@ -139,10 +139,9 @@ def check_memory(query: Query, observed: Mapping[str, int] | None = None) -> Ver
 def _write_reason(analysis: Analysis, diagnosis: Diagnosis | None) -> str:
     parts = []
     if analysis.bounded is Answer.UNKNOWN:
-        parts.append(f"cannot tell whether its memory is bounded: {analysis.unknown_because}")
+        parts.append(f"cannot tell whether its memory keeps growing: {analysis.unknown_because}")
     if diagnosis is not None:
-        place = f", at {diagnosis.place.position}" if diagnosis.place else ""
-        proof = f"(Theorem {diagnosis.theorem}, {diagnosis.condition}{place})"
-        needs = "needs unbounded memory: " if analysis.bounded is Answer.NO else ""
-        parts.append(f"{needs}{diagnosis.sentence} {proof}")
+        grows = "its memory keeps growing because" if analysis.bounded is Answer.NO else "perhaps"
+        place = f" (at {diagnosis.place.position})" if diagnosis.place else ""
+        parts.append(f"{grows} {diagnosis.sentence}{place}")
     return "; ".join(parts)
