@@ -80,7 +80,9 @@ def test_the_table_for_people() -> None:
 
 def test_theorems_are_named_only_on_request() -> None:
     """Plain words for everybody, the paper for those who ask; programs find it under a key."""
-    plain, explained = (run("check", "-q", "table.sql", *more).stdout for more in ([], ["--explain"]))
+    plain, explained = (
+        run("check", "-q", "table.sql", *more).stdout for more in ([], ["--explain"])
+    )
     assert "Theorem" not in plain
     assert "C3" not in plain
     assert "criterion: Theorem 5.6, C3 fails; rows that break the query were built" in explained

@@ -67,7 +67,9 @@ def test_sentences() -> None:
         "`B < D` needs the least `S.B` and `C < E` the least `S.C`, which may be in different rows "
         "of `S`, so that more and more of them must be kept"
     )
-    assert blamed("SELECT DISTINCT A FROM S, T WHERE B > D AND C < E AND A = 1").sentence.startswith(
+    assert blamed(
+        "SELECT DISTINCT A FROM S, T WHERE B > D AND C < E AND A = 1"
+    ).sentence.startswith(
         "`B > D` needs the greatest `S.B` and `C < E` the least `S.C`, which may be"
     )
     assert blamed("SELECT S.A FROM S, T WHERE B = E AND A = 1").sentence == (

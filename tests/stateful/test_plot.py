@@ -226,7 +226,10 @@ class TestGraph:
     @pytest.mark.parametrize(
         ("select", "said"),
         [
-            (MANY_ALTERNATIVES, "q cannot be drawn: as an OR of ANDs the condition has 4,096 alternatives"),
+            (
+                MANY_ALTERNATIVES,
+                "q cannot be drawn: as an OR of ANDs the condition has 4,096 alternatives",
+            ),
             ("SELECT A FROM S WHERE A > 3", "q is a filter"),
             (
                 "SELECT S.A FROM S, T WHERE A > 3 AND A < 2",

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 from urllib.parse import quote
 
 import typer
-from rich.table import Table
+from rich.console import Group
+from rich.padding import Padding
 
 from headgate.cli.output import (
     ALL_WELL,
@@ -24,10 +25,13 @@ from headgate.cli.output import (
     StrictOption,
     escape,
     format_count,
+    format_id,
     load_queries,
+    make_table,
     open_console,
     open_error_console,
     print_load_errors,
+    print_table,
     show_progress,
 )
 from headgate.errors import UsageError
@@ -159,11 +163,11 @@ def _print_findings(query_set: QuerySet, findings: list[Finding], *, explain: bo
     notable = [f for f in findings if not f.is_fine or f.reason or f.implied_by or f.memory]
     notable.sort(key=lambda finding: finding.is_fine)
     if notable:
-        table = Table("query", "finding", box=None, header_style="bold", pad_edge=False)
+        table = make_table("query", "finding")
         for finding in notable[:MAX_SHOWN_QUERIES]:
             lines = [*_describe_finding(finding), *(_describe_proof(finding) if explain else ())]
-            table.add_row(escape(finding.id), escape("\n".join(lines)))
-        open_console().print(table)
+            table.add_row(format_id(finding.id), Group(*map(_indent_line, lines)))
+        print_table(table)
         if len(notable) > MAX_SHOWN_QUERIES:
             open_console().print(
                 f"… and {len(notable) - MAX_SHOWN_QUERIES:,} more; --format json lists them all"
@@ -171,6 +175,12 @@ def _print_findings(query_set: QuerySet, findings: list[Finding], *, explain: bo
         if explain and any(f.memory is not None and f.memory.diagnosis for f in notable):
             open_console().print(PAPER_NOTE)
     open_console().print(_summarize(query_set, findings))
+
+
+def _indent_line(line: str) -> Padding:
+    """Return a line that keeps its indentation where it is wrapped."""
+    text = line.lstrip(" ")
+    return Padding(escape(text), (0, 0, 0, len(line) - len(text)), expand=False)
 
 
 def _describe_finding(finding: Finding) -> list[str]:
@@ -189,7 +199,9 @@ def _describe_proof(finding: Finding) -> Iterator[str]:
     proof = "not enough for a no here"
     if verdict.bounded is Answer.NO:
         is_shown = verdict.analysis.has_witness
-        proof = "rows that break the query were built and tried" if is_shown else "proven in general"
+        proof = (
+            "rows that break the query were built and tried" if is_shown else "proven in general"
+        )
     yield f"  criterion: {verdict.diagnosis.criterion} fails; {proof}"
 
 
@@ -253,7 +265,9 @@ def write_witnesses(findings: list[Finding], directory: Path, size: int) -> None
     unbounded = [f for f in findings if f.bounded is Answer.NO]
     out = open_error_console()
     if not unbounded:
-        out.print("[yellow]note:[/] no query has memory that keeps growing, so --witness writes nothing")
+        out.print(
+            "[yellow]note:[/] no query has memory that keeps growing, so --witness writes nothing"
+        )
     for finding in unbounded:
         assert finding.memory is not None
         # None where no witness can be built, or where the types have too few values for it.

@@ -22,6 +22,7 @@ from headgate.cli.output import (
     load_queries,
     open_console,
     open_error_console,
+    print_labelled,
     print_load_errors,
     select_stream,
 )
@@ -188,17 +189,17 @@ def _print_explanation(explanation: Explanation, index: Index | None) -> None:
     out = open_console()
     plan = explanation.as_json()
     out.print(f"[bold]{escape(plan['id'])}[/]  ({plan['kind']}, version {plan['version']})")
-    out.print(f"  {escape(plan['sql'])}")
+    print_labelled("  ", escape(plan["sql"]))
     true_when = CONSTANT_CONDITIONS.get(plan["true_when"], plan["true_when"])
-    out.print(f"TRUE when  {escape(true_when)}")
-    out.print(f"reads      {escape(', '.join(plan['attributes'])) or 'nothing'}")
+    print_labelled("TRUE when  ", escape(true_when))
+    print_labelled("reads      ", escape(", ".join(plan["attributes"])) or "nothing")
     if explanation.placement is not None and index is not None:
-        out.print(f"index      {escape(_describe_placement(explanation.placement))}")
+        print_labelled("index      ", escape(_describe_placement(explanation.placement)))
         # Only the index that was chosen automatically has a reason for the choice.
         if reason := index.describe().get("chosen_because"):
-            out.print(f"           {escape(f'chosen because {reason}')}")
+            print_labelled("           ", escape(f"chosen because {reason}"))
     if order := _get_order(index):
-        out.print(f"order      {escape(', '.join(order))}; it adapts to the events")
+        print_labelled("order      ", f"{escape(', '.join(order))}; it adapts to the events")
     if explanation.row is None:
         return
     out.print()
@@ -213,7 +214,7 @@ def _describe_placement(placement: Placement) -> str:
     text = f"{placement.index}: {placement.how}"
     if placement.share is not None:
         text += f", about {100 * placement.share:.2g} % of them"
-    return "\n             ".join([text, *placement.conditions])
+    return "\n  ".join([text, *placement.conditions])
 
 
 def _build_condition_tree(explanation: Explanation) -> Tree:

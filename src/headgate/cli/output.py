@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+from rich.table import Table
 
 from headgate.errors import Position, SqlError, UsageError
 from headgate.predicate import Predicate
@@ -23,6 +24,9 @@ from headgate.sql import parse_where, render_literal
 ALL_WELL, FINDINGS, WRONG_USAGE, BAD_INPUT, UNKNOWN = range(5)
 EXIT_CODES = {Answer.YES: ALL_WELL, Answer.NO: FINDINGS, Answer.UNKNOWN: UNKNOWN}
 MAX_SHOWN_ERRORS = 20
+PLAIN_WIDTH = 1_000_000  # of a file or pipe: no line is ever broken or cut there
+MIN_ID_WIDTH = 16
+ID_SEPARATORS = " _-./:,"
 
 
 class Format(StrEnum):
@@ -91,7 +95,67 @@ def open_console() -> Console:
     """Return the console for results; lines are cut only where the output is a terminal."""
     # Into a file or pipe a line is never broken, as programs read it line by line.
     plain = not sys.stdout.isatty()
-    return Console(highlight=False, soft_wrap=plain, width=200 if plain else None)
+    return Console(highlight=False, soft_wrap=plain, width=PLAIN_WIDTH if plain else None)
+
+
+def make_table(*columns: str, right: Collection[str] = ()) -> Table:
+    """Return an empty table without lines, in which long words are broken and never cut."""
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for name in columns:
+        if name in right:
+            # Numbers keep their width: it is the text beside them that wraps.
+            table.add_column(name, justify="right", no_wrap=True)
+        else:
+            table.add_column(name, overflow="fold")
+    return table
+
+
+def print_table(table: Table) -> None:
+    """Print a table; into a file or pipe without the spaces that fill up its last column."""
+    out = open_console()
+    if not out.soft_wrap:
+        out.print(table)
+        return
+    with out.capture() as captured:
+        out.print(table)
+    for line in captured.get().removesuffix("\n").split("\n"):
+        typer.echo(line.rstrip(" "))
+
+
+def print_labelled(label: str, text: str) -> None:
+    """Print a label and a text in rich's markup; further lines of the text stand under its first.
+
+    The label's own spaces separate the two.
+    """
+    row = Table.grid()
+    row.add_column(no_wrap=True)
+    row.add_column(overflow="fold")
+    row.add_row(label, text)
+    print_table(row)
+
+
+def format_id(query_id: str, share: float = 0.4) -> str:
+    """Return an id for a cell of a table, where it takes at most this share of a terminal."""
+    out = open_console()
+    return escape(wrap_id(query_id, max(MIN_ID_WIDTH, int(share * out.width))))
+
+
+def wrap_id(query_id: str, width: int) -> str:
+    """Return an id in lines of this width, each broken behind a separator where there is one.
+
+    >>> print(wrap_id("team/north/disk-is-nearly-full", 14))
+    team/north/
+    disk-is-
+    nearly-full
+    """
+    lines = []
+    while len(query_id) > width:
+        # A separator in the first half would leave too short a line.
+        cuts = (query_id.rfind(separator, width // 2, width) + 1 for separator in ID_SEPARATORS)
+        cut = max(cuts) or width
+        lines.append(query_id[:cut])
+        query_id = query_id[cut:]
+    return "\n".join([*lines, query_id])
 
 
 def open_error_console() -> Console:

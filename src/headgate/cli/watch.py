@@ -232,7 +232,7 @@ def _describe_answers(batch: BatchResult) -> str:
 def _build_rows_table(kind: str, rows: pa.Table, of: int) -> Table:
     table = Table(title=f"{rows.num_rows:,} of {of:,} {kind}", title_justify="left", box=None)
     for name in rows.column_names:
-        table.add_column(name)
+        table.add_column(name, overflow="fold")
     for row in rows.to_pylist():
         table.add_row(*(escape(v if isinstance(v, str) else format_json(v)) for v in row.values()))
     return table

@@ -164,7 +164,9 @@ def find_counterexample(parts: Iterable[Part], pair: PredicatePair) -> Satisfiab
     try:
         for count, part in enumerate(parts):
             if count == MAX_SEARCHED_PARTS:
-                reason = reason or f"no example in the first {MAX_SEARCHED_PARTS} of the parts left over"
+                reason = (
+                    reason or f"no example in the first {MAX_SEARCHED_PARTS} of the parts left over"
+                )
                 break
             result = _find_row(part, pair)
             if result.answer is Answer.YES:

@@ -107,7 +107,10 @@ def _write_sentence(query: Query, case: Case, fault: Fault, paths: list[list[str
             "so that all of them must be kept"
         )
     # What is left are the patterns of two joins, Lemma A.7.
-    ends = [f"{'least' if left else 'greatest'} {side}" for left, side in zip(is_left, sides, strict=True)]
+    ends = [
+        f"{'least' if left else 'greatest'} {side}"
+        for left, side in zip(is_left, sides, strict=True)
+    ]
     return (
         f"{joins[0]} needs the {ends[0]} and {joins[1]} the {ends[1]}, which may be in different "
         f"rows of {stream}, so that more and more of them must be kept"
