@@ -17,13 +17,14 @@ from rich.table import Table
 from headgate.errors import Position, SqlError, UsageError
 from headgate.predicate import Predicate
 from headgate.predicate.answer import Answer
-from headgate.queries import LoadReport, QuerySet, read_queries
+from headgate.queries import LoadReport, Query, QuerySet, read_queries, read_query
 from headgate.schema import Schema, Stream, Value
 from headgate.sql import parse_where, render_literal
 
 ALL_WELL, FINDINGS, WRONG_USAGE, BAD_INPUT, UNKNOWN = range(5)
 EXIT_CODES = {Answer.YES: ALL_WELL, Answer.NO: FINDINGS, Answer.UNKNOWN: UNKNOWN}
 MAX_SHOWN_ERRORS = 20
+NO_QUERIES = "which queries? Give a file with -q FILE"
 PLAIN_WIDTH = 1_000_000  # of a file or pipe: no line is ever broken or cut there
 MIN_ID_WIDTH = 16
 ID_SEPARATORS = " _-./:,"
@@ -185,9 +186,18 @@ def load_queries(
 ) -> QuerySet:
     """Read the queries of all files; the caller shows what was refused."""
     if not queries:
-        raise UsageError("which queries? Give a file with -q FILE")
+        raise UsageError(NO_QUERIES)
     with show_progress("reading queries") as advance:
         return read_queries(*(schema or ()), *queries, strict=strict, progress=advance)
+
+
+def load_query(
+    query_id: str, queries: list[Path] | None, schema: list[Path] | None = None
+) -> Query:
+    """Read one query; all others are skipped, which takes a fraction of the time."""
+    if not queries:
+        raise UsageError(NO_QUERIES)
+    return read_query(query_id, *(schema or ()), *queries)
 
 
 def load_stream(schema: list[Path] | None, name: str | None) -> Stream:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from headgate.errors import QuerySetError, SqlError, did_you_mean
@@ -12,6 +12,8 @@ from headgate.predicate import Satisfiability, collect_columns, decide_satisfiab
 from headgate.schema import Schema
 from headgate.sql import render_schema, render_select
 from headgate.sql.query import Query, find_attribute
+
+MAX_COMPARED_IDS = 10_000  # for the hint which id may be meant
 
 
 def decide_query_satisfiability(query: Query) -> Satisfiability:
@@ -188,9 +190,7 @@ class QuerySet:
         try:
             return self._queries[query_id]
         except KeyError:
-            # Comparing with each of very many ids would take too long.
-            hint = did_you_mean(query_id, self._queries) if len(self._queries) < 10_000 else ""
-            raise QuerySetError(f"no query `{query_id}`; {hint}".rstrip("; ")) from None
+            raise refuse_unknown_id(query_id, self._queries) from None
 
     def __contains__(self, query_id: object) -> bool:
         return query_id in self._queries
@@ -204,6 +204,13 @@ class QuerySet:
     def __repr__(self) -> str:
         streams = ", ".join(self.schema.names)
         return f"<QuerySet of {len(self):,} queries over {streams or 'no streams'}>"
+
+
+def refuse_unknown_id(query_id: str, ids: Collection[str]) -> QuerySetError:
+    """Return the error for an id that no query has, with the nearest of those that there are."""
+    # Comparing with each of very many ids would take too long.
+    hint = f"; {did_you_mean(query_id, ids)}" if len(ids) < MAX_COMPARED_IDS else ""
+    return QuerySetError(f"no query `{query_id}`{hint}")
 
 
 def _are_different(old: Query, new: Query) -> bool:
