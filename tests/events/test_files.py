@@ -204,8 +204,8 @@ def test_one_event_of_a_text(tmp_path: Path, name: str, content: bytes, events: 
     letters = {letter.line: letter for letter in batch.dead}
     assert len(expected) + len(letters) == events
     for line, row in expected.items():
-        alone = read_event_at(path, DECLARED, line)
-        assert (rows(alone), alone.lines.tolist(), alone.dead) == ([row], [line], ())
+        single = read_event_at(path, DECLARED, line)
+        assert (rows(single), single.lines.tolist(), single.dead) == ([row], [line], ())
     for line, letter in letters.items():
         (dead,) = read_event_at(path, DECLARED, line).dead
         assert (dead.line, dead.reason, dead.raw) == (line, letter.reason, letter.raw)

@@ -14,6 +14,7 @@ import typer
 from rich.console import Group
 from rich.padding import Padding
 
+from headgate._display import format_count
 from headgate.cli.output import (
     ALL_WELL,
     FINDINGS,
@@ -24,7 +25,6 @@ from headgate.cli.output import (
     SchemaOption,
     StrictOption,
     escape,
-    format_count,
     format_id,
     load_queries,
     make_table,
@@ -36,7 +36,7 @@ from headgate.cli.output import (
 )
 from headgate.errors import UsageError
 from headgate.events.json_lines import format_json
-from headgate.findings.checks import Finding, list_ids
+from headgate.findings.checks import Finding
 from headgate.findings.checks import check as check_queries
 from headgate.plots.figures import check_plot_path
 from headgate.predicate.answer import Answer
@@ -185,9 +185,8 @@ def _indent_line(line: str) -> Padding:
 
 def _describe_finding(finding: Finding) -> list[str]:
     # The first line has the reason; what each stream stores, or suggestions, come below it.
-    implied = f"implied by {list_ids(finding.implied_by)}" if finding.implied_by else ""
     bound = describe_bound(finding)
-    first = "; ".join(part for part in (finding.reason, implied, bound) if part)
+    first = "; ".join([*finding.list_remarks(), *([bound] if bound else [])])
     return [first, *describe_memory(finding)]
 
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.tree import Tree
 
+from headgate._display import format_count
 from headgate.cli.output import (
     ALL_WELL,
     FINDINGS,
@@ -19,7 +20,6 @@ from headgate.cli.output import (
     SchemaOption,
     StreamOption,
     escape,
-    format_count,
     load_queries,
     load_query,
     open_console,
@@ -34,6 +34,7 @@ from headgate.events.file_access import is_typed
 from headgate.events.json_lines import format_json
 from headgate.findings import Explanation
 from headgate.findings import explain as explain_query
+from headgate.findings.explanation import TRUTH_WORDS
 from headgate.matching import Index, Placement, build_index, get_index_class
 from headgate.predicate import Row, collect_columns
 from headgate.queries import Query
@@ -42,7 +43,7 @@ from headgate.schema import Schema, Stream
 MAX_TREE_DEPTH, MAX_TREE_WIDTH = 4, 3  # of a tree, so that what is drawn can be read
 EVENT_HINT = "give one JSON object, such as '{\"qty\": 5}'"
 CONSTANT_CONDITIONS = {"TRUE": "always", "FALSE": "never"}  # as people say it
-MARKS = {True: "[green]✓ TRUE[/]", False: "[red]✗ FALSE[/]", None: "[yellow]? NULL[/]"}
+COLOURS = {True: "green", False: "red", None: "yellow"}
 
 
 def explain(
@@ -292,7 +293,7 @@ def _print_explanation(explanation: Explanation, index: Index | None, source: st
     out.print(_build_condition_tree(explanation))
     out.print()
     out.print("[bold green]it matches[/]" if explanation.is_match else "[bold red]no match[/]")
-    out.print(_describe_flip(explanation))
+    out.print(escape(explanation.describe_flip()))
 
 
 def _describe_placement(placement: Placement) -> str:
@@ -305,13 +306,10 @@ def _describe_placement(placement: Placement) -> str:
 
 def _build_condition_tree(explanation: Explanation) -> Tree:
     """Return the condition as a tree, each node with its truth."""
-    # The values that each atom read, by its text; inner nodes have none.
-    values = {a.condition: a.values for a in explanation.atoms}
     lines = []
-    for depth, text, truth in explanation.list_nodes():
-        read = ", ".join(f"{k} = {_format_value(v)}" for k, v in values.get(text, {}).items())
-        label = f"{MARKS[truth]}  {escape(text)}" + (f"  [dim]({escape(read)})[/]" if read else "")
-        lines.append((depth, label))
+    for depth, text, truth, read in explanation.list_labels():
+        label = f"[{COLOURS[truth]}]{TRUTH_WORDS[truth]}[/]  {escape(text)}"
+        lines.append((depth, label + (f"  [dim]({escape(read)})[/]" if read else "")))
     return _nest_labels(lines)
 
 
@@ -372,19 +370,3 @@ def _mark_leaves(
         trail[depth:] = [text.partition(" [leaf: ")[0]]
         is_own = depth % 2 == 0 and " → ".join(trail[::2]) in leaves
         yield depth, escape(text) + (f"  [bold green]← {escape(id)}[/]" if is_own else "")
-
-
-def _describe_flip(explanation: Explanation) -> str:
-    flip = explanation.flip
-    if flip is None:
-        effect = "keep it from matching" if explanation.is_match else "make it match"
-        return f"no change of one or two attributes would {effect}, as far as was searched"
-    changes = " and ".join(
-        f"{key} were {_format_value(new)} (it is {_format_value(old)})"
-        for key, (old, new) in flip.changes.items()
-    )
-    return f"it would {'match' if flip.matches else 'not match'} if {escape(changes)}"
-
-
-def _format_value(value: Any) -> str:
-    return "NULL" if value is None else format_json(value)

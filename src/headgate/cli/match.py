@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import typer
 
+from headgate._display import format_count
 from headgate.cli.expressions import Semantics, match_conditions
 from headgate.cli.order import OrderPlotOption, describe_order, find_adaptive_index, plot_order
 from headgate.cli.output import (
@@ -25,7 +26,6 @@ from headgate.cli.output import (
     StreamOption,
     StrictOption,
     escape,
-    format_count,
     load_queries,
     open_console,
     open_error_console,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -18,8 +18,8 @@ from headgate.errors import Position, SqlError, UsageError
 from headgate.predicate import Predicate
 from headgate.predicate.answer import Answer
 from headgate.queries import LoadReport, Query, QuerySet, read_queries, read_query
-from headgate.schema import Schema, Stream, Value
-from headgate.sql import parse_where, render_literal
+from headgate.schema import Schema, Stream
+from headgate.sql import parse_where
 
 ALL_WELL, FINDINGS, WRONG_USAGE, BAD_INPUT, UNKNOWN = range(5)
 EXIT_CODES = {Answer.YES: ALL_WELL, Answer.NO: FINDINGS, Answer.UNKNOWN: UNKNOWN}
@@ -77,19 +77,6 @@ def print_error(message: str) -> None:
 def escape(text: str) -> str:
     """Return text that rich prints as it is, brackets and all."""
     return text.replace("[", "\\[")
-
-
-def format_count(number: int, noun: str) -> str:
-    """Return a number and its noun.
-
-    >>> format_count(1, "query"), format_count(2000, "query"), format_count(0, "match")
-    ('1 query', '2,000 queries', '0 matches')
-    """
-    if number == 1:
-        return f"1 {noun}"
-    # query → queries, match → matches, box → boxes; all others take an s.
-    plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "es" * noun.endswith(("ch", "x"))
-    return f"{number:,} {plural if plural != noun else noun + 's'}"
 
 
 def open_console() -> Console:
@@ -224,17 +211,6 @@ def read_condition(name: str, text: str, stream: Stream) -> Predicate:
         return parse_where(text, stream)
     except SqlError as error:
         raise error.shift_to(Position(name)) from None
-
-
-def format_row(row: Mapping[str, Value | None]) -> str:
-    """Return a row as people read it.
-
-    >>> format_row({"qty": 3, "side": None})
-    'qty = 3, side = NULL'
-    """
-    return (
-        ", ".join(f"{name} = {render_literal(value)}" for name, value in row.items()) or "any row"
-    )
 
 
 def print_load_errors(report: LoadReport) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from headgate._display import format_count
 from headgate.cli.output import (
     EXIT_CODES,
     Format,
@@ -15,8 +16,6 @@ from headgate.cli.output import (
     SchemaOption,
     StreamOption,
     escape,
-    format_count,
-    format_row,
     load_stream,
     print_labelled,
     read_condition,
@@ -26,7 +25,7 @@ from headgate.implication import Relaxation
 from headgate.implication import relax as relax_stream
 from headgate.plots.figures import check_plot_path
 from headgate.predicate.answer import Answer
-from headgate.sql import render_predicate
+from headgate.sql import render_predicate, render_row
 
 MAX_MISSING_BOXES = 100
 
@@ -137,7 +136,7 @@ def _print_relaxation(relaxation: Relaxation, missing: str | None) -> None:
     reason = f": {escape(relaxation.reason)}" if relaxation.reason else ""
     print_labelled("[bold]covered[/]   ", f"{relaxation.covered}{reason}")
     if relaxation.witness is not None:
-        print_labelled("[bold]example[/]   ", escape(format_row(relaxation.witness)))
+        print_labelled("[bold]example[/]   ", escape(render_row(relaxation.witness)))
         # Without text, what is missing takes more boxes than are shown.
         many = f"more than {format_count(MAX_MISSING_BOXES, 'box')}"
         print_labelled("[bold]missing[/]   ", escape(missing or many))

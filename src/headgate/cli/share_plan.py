@@ -10,11 +10,11 @@ from typing import Annotated, Any
 import typer
 from rich.tree import Tree
 
+from headgate._display import format_count
 from headgate.cli.output import (
     Format,
     FormatOption,
     escape,
-    format_count,
     format_id,
     make_table,
     open_console,

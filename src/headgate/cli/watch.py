@@ -17,7 +17,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from headgate.cli.output import escape, format_count, open_console, open_error_console
+from headgate._display import format_count
+from headgate.cli.output import escape, open_console, open_error_console
 from headgate.events.json_lines import format_json
 
 if TYPE_CHECKING:

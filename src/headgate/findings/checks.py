@@ -9,6 +9,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, overload
 
+from headgate._display import format_count, render_fields, render_table
 from headgate.predicate import Predicate, Satisfiability, simplify, to_monotone
 from headgate.predicate.answer import Answer
 from headgate.predicate.tree import order_free_key
@@ -61,6 +62,19 @@ class Finding:
         """Whether it can be TRUE, runs in bounded memory, and is not a duplicate."""
         return self.satisfiable is self.bounded is Answer.YES and self.duplicate_of is None
 
+    def list_remarks(self) -> list[str]:
+        """Return what there is to say of the query: the reason, and what implies it."""
+        implied = f"implied by {list_ids(self.implied_by)}" if self.implied_by else ""
+        return [remark for remark in (self.reason, implied) if remark]
+
+    def _repr_html_(self) -> str:
+        fields = {
+            "satisfiable": self.satisfiable,
+            "bounded": self.bounded,
+            "finding": "; ".join(self.list_remarks()) or "all well",
+        }
+        return render_fields(f"query {self.id}", fields)
+
     def as_json(self, *, with_suggestions: bool = True) -> dict[str, Any]:
         """Return the object that `headgate check --format json` prints for the query."""
         fields: dict[str, Any] = {
@@ -76,6 +90,29 @@ class Finding:
         return fields
 
 
+class Findings(list[Finding]):
+    """The findings on the queries of a set, in its order; a notebook shows those of note."""
+
+    def __repr__(self) -> str:
+        return f"<Findings: {self._summarize()}>"
+
+    def _repr_html_(self) -> str:
+        notable = [finding for finding in self if finding.list_remarks()]
+        # Queries at fault first, each in the order of the set.
+        notable.sort(key=lambda finding: finding.is_fine)
+        rows = (
+            (finding.id, finding.satisfiable, finding.bounded, "; ".join(finding.list_remarks()))
+            for finding in notable
+        )
+        columns = ("query", "satisfiable", "bounded", "finding")
+        return render_table(self._summarize(), columns, rows, len(notable))
+
+    def _summarize(self) -> str:
+        faults = sum(not finding.is_fine for finding in self)
+        state = f"{faults:,} with findings" if faults else "all well"
+        return f"{format_count(len(self), 'query')}, {state}"
+
+
 @dataclass(frozen=True, slots=True)
 class _Relations:
     """How the condition of a query is related to those of others, and what is undecided.
@@ -89,7 +126,7 @@ class _Relations:
 
 
 @overload
-def check(queries: QuerySet, progress: Callable[[int], None] | None = None) -> list[Finding]: ...
+def check(queries: QuerySet, progress: Callable[[int], None] | None = None) -> Findings: ...
 
 
 @overload
@@ -99,7 +136,7 @@ def check(queries: Query) -> Finding: ...
 def check(
     queries: QuerySet | Query,
     progress: Callable[[int], None] | None = None,
-) -> list[Finding] | Finding:
+) -> Findings | Finding:
     """Check queries before they run.
 
     Two queries are duplicates when they select the same from the same streams and their conditions
@@ -131,7 +168,7 @@ def check(
     """
     if isinstance(queries, Query):
         return _check_all([queries], lambda _: None)[0]
-    return _check_all(list(queries), progress or (lambda _: None))
+    return Findings(_check_all(list(queries), progress or (lambda _: None)))
 
 
 def _check_all(queries: Sequence[Query], advance: Callable[[int], None]) -> list[Finding]:

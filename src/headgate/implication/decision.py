@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from headgate._display import render_fields
 from headgate.errors import ExpansionTooLarge, UsageError
 from headgate.implication.arguments import (
     Condition,
@@ -35,6 +36,7 @@ from headgate.predicate import (
     to_monotone,
 )
 from headgate.schema import Value
+from headgate.sql import render_row
 
 MAX_SEARCHED_PARTS = 50  # where conditions may contradict each other
 MAX_STEPS = 1_000  # of the search in each of them
@@ -72,6 +74,14 @@ class Implication:
     answer: Answer
     witness: Row | None = None
     reason: str = ""
+
+    def _repr_html_(self) -> str:
+        fields = {
+            "implies": self.answer,
+            "row of the first only": None if self.witness is None else render_row(self.witness),
+            "reason": self.reason,
+        }
+        return render_fields("", fields)
 
     def __bool__(self) -> bool:
         if self.answer is Answer.UNKNOWN:

@@ -80,6 +80,7 @@ def read_queries(
     >>> queries.ids, queries.report.summary()
     (('big',), '1 of 2 queries accepted; refused: no attribute `amount` in stream trades (1)')
     """
+    # What is refused goes into the report; only `strict` raises it.
     loader = Loader(schema or Schema(), progress)
     loader.load_files([Path(file) for file in files])
     return loader.finish(strict)

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from headgate._display import format_count, render_table
 from headgate.errors import QuerySetError, SqlError, did_you_mean
 from headgate.predicate import Satisfiability, collect_columns, decide_satisfiability
 from headgate.schema import Schema
@@ -62,6 +63,13 @@ class LoadReport:
     def total(self) -> int:
         """The number of queries that were read, accepted or not."""
         return self.accepted + len(self.errors)
+
+    def __repr__(self) -> str:
+        return f"<LoadReport: {self.accepted:,} accepted, {len(self.errors):,} refused>"
+
+    def _repr_html_(self) -> str:
+        rows = ((row.id or "", row.error) for row in self.errors)
+        return render_table(self.summary(), ("query", "refused because"), rows, len(self.errors))
 
     def reasons(self) -> Sequence[tuple[str, int]]:
         """Return the reasons for refusal with their counts, most frequent first."""
@@ -202,8 +210,17 @@ class QuerySet:
         return len(self._queries)
 
     def __repr__(self) -> str:
-        streams = ", ".join(self.schema.names)
-        return f"<QuerySet of {len(self):,} queries over {streams or 'no streams'}>"
+        return f"<QuerySet of {self._describe()}>"
+
+    def _repr_html_(self) -> str:
+        refused = f"; {len(self.report.errors):,} refused" if self.report.errors else ""
+        title = f"{self._describe()}{refused}"
+        rows = ((query.id, query.kind, render_select(query)) for query in self)
+        return render_table(title, ("query", "kind", "SQL"), rows, len(self))
+
+    def _describe(self) -> str:
+        streams = ", ".join(self.schema.names) or "no streams"
+        return f"{format_count(len(self), 'query')} over {streams}"
 
 
 def refuse_unknown_id(query_id: str, ids: Collection[str]) -> QuerySetError:
