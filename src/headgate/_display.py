@@ -14,13 +14,16 @@ from itertools import islice
 
 MAX_ROWS = 20
 MAX_TEXT = 300  # characters of a cell
+MAX_UNBROKEN = 30  # characters that stay on one line
 
 _TITLE = "margin:0.4em 0;overflow-wrap:anywhere"
 _TABLE = "border-collapse:collapse;margin:0.4em 0"
 _CELL = (
-    "text-align:left;vertical-align:top;padding:0.2em 1em 0.2em 0;max-width:60em;"
-    "white-space:pre-wrap;overflow-wrap:anywhere;border-bottom:1px solid rgba(128,128,128,0.4)"
+    "text-align:left;vertical-align:top;padding:0.2em 1em 0.2em 0;"
+    "border-bottom:1px solid rgba(128,128,128,0.4);"
 )
+# Short texts stay on their line; where long ones have no spaces they break anywhere.
+_SHORT, _LONG = "white-space:pre", "white-space:pre-wrap;overflow-wrap:anywhere"
 # Control characters except tab and newline, marks that reverse the direction of text, and halves of
 # surrogate pairs, which cannot be written as UTF-8.
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -49,8 +52,9 @@ def render_table(
     (True, True)
     """
     shown = list(islice(rows, MAX_ROWS))
-    head = "".join(f'<th style="{_CELL}">{_write_text(name)}</th>' for name in columns)
-    body = "".join(f"<tr>{_write_cells(row)}</tr>" for row in shown)
+    head = "".join(_write_cell("th", name) for name in columns)
+    lines = ("".join(_write_cell("td", value) for value in row) for row in shown)
+    body = "".join(f"<tr>{line}</tr>" for line in lines)
     table = f'<table style="{_TABLE}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
     rest = f"<div>… and {total - len(shown):,} more</div>" if total > len(shown) else ""
     return f"<div>{_write_title(title)}{table if shown else ''}{rest}</div>"
@@ -59,7 +63,7 @@ def render_table(
 def render_fields(title: str, fields: Mapping[str, object]) -> str:
     """Return a title and a table of names and values; those that are empty or None are left out."""
     rows = [
-        f'<tr><th style="{_CELL}">{_write_text(name)}</th>{_write_cells([value])}</tr>'
+        f"<tr>{_write_cell('th', name)}{_write_cell('td', value)}</tr>"
         for name, value in fields.items()
         if value not in (None, "")
     ]
@@ -73,8 +77,10 @@ def _write_title(title: str) -> str:
     return f'<div style="{_TITLE}"><b>{_write_text(title)}</b></div>' if title else ""
 
 
-def _write_cells(values: Sequence[object]) -> str:
-    return "".join(f'<td style="{_CELL}">{_write_text(value)}</td>' for value in values)
+def _write_cell(tag: str, value: object) -> str:
+    text = str(value)
+    wrap = _SHORT if len(text) <= MAX_UNBROKEN else _LONG
+    return f'<{tag} style="{_CELL}{wrap}">{_write_text(text)}</{tag}>'
 
 
 def _write_text(value: object) -> str:

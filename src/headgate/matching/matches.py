@@ -74,10 +74,7 @@ class Matches:
         return f"<Matches: {self._summarize()}>"
 
     def _repr_html_(self) -> str:
-        rows = (
-            (self.first + event, self.errors.get(self.first + event) or self._list_few(event))
-            for event in range(len(self))
-        )
+        rows = ((self.first + event, self._list_few(event)) for event in range(len(self)))
         return render_table(self._summarize(), ("event", "queries"), rows, len(self))
 
     def _summarize(self) -> str:
@@ -86,6 +83,9 @@ class Matches:
 
     def _list_few(self, event: int) -> str:
         """Return the first ids that an event matches, without sorting them all."""
+        reason = self.errors.get(self.first + event)
+        if reason is not None:
+            return f"not read: {reason}"
         positions = self.positions[self.offsets[event] : self.offsets[event + 1]]
         more = len(positions) - MAX_SHOWN_IDS
         if more > 0:
