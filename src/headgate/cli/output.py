@@ -164,8 +164,10 @@ def print_labelled(label: str, text: str) -> None:
 
 def format_id(query_id: str, share: float = 0.4) -> str:
     """Return an id for a cell of a table, where it takes at most this share of a terminal."""
-    out = open_console()
-    return escape(wrap_id(query_id, max(MIN_ID_WIDTH, int(share * out.width))))
+    width = max(MIN_ID_WIDTH, int(share * open_console().width))
+    # Line breaks of its own are escaped before those are added that wrap it.
+    lines = wrap_id(make_printable(query_id.replace("\n", "\\u000a")), width).split("\n")
+    return "\n".join(map(escape, lines))
 
 
 def wrap_id(query_id: str, width: int) -> str:

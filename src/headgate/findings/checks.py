@@ -259,6 +259,7 @@ def check(
     run = CheckRun([queries] if isinstance(queries, Query) else list(queries), seconds)
     run.run(progress)
     findings = run.findings()
+    # A query by itself has one finding, not a list of one.
     return findings[0] if isinstance(queries, Query) else findings
 
 
