@@ -151,8 +151,8 @@ class CheckRun:
     >>> queries = hg.read_queries("examples/trades/schema.sql", "examples/trades/queries.sql")
     >>> run = CheckRun(list(queries))
     >>> run.run()
-    >>> [finding.id for finding in run.findings() if not finding.is_fine]
-    []
+    >>> run.is_complete, len(run.findings()) == len(queries)
+    (True, True)
     """
 
     def __init__(self, queries: Sequence[Query], seconds: float = MAX_SECONDS) -> None:
