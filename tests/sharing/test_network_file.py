@@ -310,7 +310,7 @@ def test_mistakes(folder: Path, old: str, new: str, said: str) -> None:
 
 def test_no_streams(folder: Path) -> None:
     text = 'files = ["schema.sql"]\n[nodes]\nsuper = ["A"]\n'
-    with pytest.raises(PipelineError, match=r"there is no \[streams\]; docs/how-to/share"):
+    with pytest.raises(PipelineError, match=r"there is no \[streams\]; docs/reference/network"):
         described(folder, text)
     with pytest.raises(PipelineError, match=r":4: \[streams\] has no stream; name one"):
         described(folder, text + "[streams]")
