@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 import headgate as hg
@@ -222,3 +224,13 @@ def test_past_the_seconds_of_a_run_pairs_are_named() -> None:
     listed = {finding.id: finding for finding in hg.check(queries)}
     assert listed["q1"].implied_by == ("q2",)
     assert not listed["q1"].reason
+
+
+def test_hostile_patterns_end_in_time() -> None:
+    """Hundreds of patterns that are hard together: an answer or none, but within the limits."""
+    conditions = [f"t RLIKE '(a|b)*a(a|b){{{n % 9 + 1}}}c{n}'" for n in range(200)]
+    conditions += [f"t NOT LIKE '%{'a' * (n % 7)}_{'b' * (n % 5)}%{n}%'" for n in range(200)]
+    started = time.process_time()
+    listed = findings(f"CREATE QUERY q AS SELECT * FROM s WHERE {' AND '.join(conditions)}")["q"]
+    assert time.process_time() - started < 20
+    assert listed.satisfiable in ("yes", "unknown")

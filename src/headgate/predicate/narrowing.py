@@ -7,6 +7,8 @@ conjunction is never TRUE.
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -52,7 +54,7 @@ class Narrowing:
     A column is in `sets` once an atom mentions it. One with patterns is in `patterns`, too, and
     `texts` has a text of it that fulfils all conditions on it; None where that is open.
     `contradiction` says what was impossible, and means something only after a method has returned
-    False.
+    False. Past the `deadline`, in processor time of the thread, no text is looked for.
     """
 
     domains: Mapping[Column, ValueSet]
@@ -63,6 +65,7 @@ class Narrowing:
     patterns: dict[Column, Patterns] = field(default_factory=dict)
     texts: dict[Column, str | None] = field(default_factory=dict)
     contradiction: str = ""
+    deadline: float = math.inf
 
     def copy(self) -> Narrowing:
         return replace(
@@ -116,6 +119,9 @@ class Narrowing:
         """Find a text that fulfils all conditions on a column; False where there is none."""
         text = self.texts.get(column)
         if text is not None and text in self.sets[column]:
+            return True
+        if time.thread_time() > self.deadline:
+            self.texts[column] = None
             return True
         answer, self.texts[column] = find_text(self.text_condition(column))
         return answer is not Answer.NO

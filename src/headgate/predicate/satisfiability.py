@@ -67,14 +67,15 @@ def decide_satisfiability(
 
     The answer is unknown past a budget of steps, or of seconds of processor time.
     """
-    start = Narrowing(domains or {}, frozenset(required))
+    deadline = time.thread_time() + seconds
+    start = Narrowing(domains or {}, frozenset(required), deadline=deadline)
     # A NOT NULL column needs a value of its domain, whether or not the branch mentions it.
     if not all(start.narrow(column, EVERYTHING) for column in start.required):
         return Satisfiability(Answer.NO, reason=start.contradiction)
     columns = collect_columns(predicate)
     stack = [_Branch([expand_truth_tests(predicate)], [], start)]
     contradiction = ""
-    steps, is_open, deadline = 0, False, time.thread_time() + seconds
+    steps, is_open = 0, False
     while stack:
         if steps > budget:
             return Satisfiability(Answer.UNKNOWN, reason=f"no answer within {budget:,} steps")

@@ -22,9 +22,10 @@ from headgate.predicate.pattern.automaton import (
     build_regex_automaton,
 )
 from headgate.predicate.pattern.like import ANY_MANY, parse_like
-from headgate.predicate.pattern.product import StepsExhausted, search_product
+from headgate.predicate.pattern.product import Steps, StepsExhausted, search_product
 from headgate.schema import EVERYTHING, ValueSet
 
+MAX_PAIR_STEPS = 20_000  # of the automata of two patterns
 MAX_TEXTS = 1_000  # of a finite set, which are tried one by one
 SEPARATORS = ("", "~", " ")  # between the examples of patterns in one text
 
@@ -79,6 +80,7 @@ def _search_text(condition: TextCondition, text: str) -> tuple[Answer, str | Non
     accepting: list[Automaton] = []
     rejecting: list[Automaton] = []
     joined: set[Pattern | ValueSet] = set()
+    steps = Steps()
     while True:
         # A pattern without an automaton cannot join: if nothing else is violated, it is open.
         for part in sorted(condition.violations(text), key=_is_easy):
@@ -91,7 +93,7 @@ def _search_text(condition: TextCondition, text: str) -> tuple[Answer, str | Non
             is_open = next(condition.violations(text), None) is not None
             return (Answer.UNKNOWN, None) if is_open else (Answer.YES, text)
         try:
-            example = search_product(accepting, rejecting)
+            example = search_product(accepting, rejecting, steps)
         except StepsExhausted:
             return Answer.UNKNOWN, None
         if example is None:
@@ -109,7 +111,7 @@ def implies_pattern(inner: Pattern, outer: Pattern) -> bool:
     if accepting is None or rejecting is None:
         return False
     try:
-        return search_product([accepting], [rejecting]) is None
+        return search_product([accepting], [rejecting], Steps(MAX_PAIR_STEPS)) is None
     except StepsExhausted:
         return False
 

@@ -7,6 +7,7 @@ number of states it gives up.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Any
 
@@ -20,7 +21,22 @@ class StepsExhausted(Exception):
     """The search gave up before it knew."""
 
 
-def search_product(accepting: Sequence[Automaton], rejecting: Sequence[Automaton]) -> str | None:
+@dataclass(slots=True)
+class Steps:
+    """The steps of single automata that searches for one answer may still take."""
+
+    left: int = MAX_STEPS
+
+    def take(self, count: int) -> None:
+        """Take some; raise StepsExhausted if there are not so many."""
+        self.left -= count
+        if self.left < 0:
+            raise StepsExhausted
+
+
+def search_product(
+    accepting: Sequence[Automaton], rejecting: Sequence[Automaton], steps: Steps
+) -> str | None:
     """Return a text of all of the first and none of the second; None where there is none.
 
     `Σ` in the text counts as either of its small letters, so that the text may be wrong: try it.
@@ -33,13 +49,12 @@ def search_product(accepting: Sequence[Automaton], rejecting: Sequence[Automaton
     seen = {start}
     # By distance to acceptance, then length: short texts come first among equally close ones.
     queue: list[tuple[int, int, int, str, tuple[Any, ...]]] = [(0, 0, 0, "", start)]
-    steps = 0
     while queue:
         _, length, _, text, states = heappop(queue)
         if _accepts(automata, count, states):
             return text
+        steps.take(len(symbols) * len(automata))
         for symbol in symbols:
-            steps += len(automata)
             target = _step(automata, count, states, symbol)
             if target is None or target in seen:
                 continue
@@ -47,8 +62,6 @@ def search_product(accepting: Sequence[Automaton], rejecting: Sequence[Automaton
             distance = sum(map(_distance, accepting, target))
             entry = (distance, length + 1, len(seen), text + symbol.character, target)
             heappush(queue, entry)
-        if steps > MAX_STEPS:
-            raise StepsExhausted
     return None
 
 
