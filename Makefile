@@ -33,7 +33,9 @@ test-spark: ## the tests on Spark with another version of it: make test-spark SP
 	grep -v '^pyspark==' constraints.txt > $(VENV)-spark-$(SPARK)/constraints.txt
 	$(VENV)-spark-$(SPARK)/bin/python -m pip install --quiet --disable-pip-version-check \
 		-c $(VENV)-spark-$(SPARK)/constraints.txt -e '.[dev]' 'pyspark[connect]==$(SPARK)'
-	$(VENV)-spark-$(SPARK)/bin/python -m pytest -n 2 --dist loadgroup tests/spark
+	@# other versions of PySpark leave sockets open, which is not ours to test
+	$(VENV)-spark-$(SPARK)/bin/python -m pytest -n 2 --dist loadgroup tests/spark \
+		-W ignore::pytest.PytestUnraisableExceptionWarning -W ignore::ResourceWarning
 
 coverage: $(READY) ## how much of the product `make test` runs, as a table
 	$(PYTEST) --cov=headgate --cov-report=term:skip-covered
