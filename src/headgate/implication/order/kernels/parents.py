@@ -65,6 +65,7 @@ def find_containing(s, layout, also, i, out, bits, begin, among):
 
 @inlined_kernel
 def _with_room(array, count):
+    """Return an array with room for one more: itself, or one twice as long if it is full."""
     return np.concatenate((array, np.empty_like(array))) if count == len(array) else array
 
 

@@ -54,6 +54,7 @@ def set_bits_in_rows(bits, rows, places):
 
 @inlined_kernel
 def _join(out, begin, rows, row):
+    """Add the products of a row of bits, from the word `begin` on."""
     for w in range(begin, len(out)):
         out[w] |= rows[row, w]
 

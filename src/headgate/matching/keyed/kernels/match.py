@@ -174,6 +174,7 @@ def _add_path(clusters, column, code, met, count):
 
 @inlined_kernel
 def _stamp_patterns(events, e, codes, stamp, now):
+    """Stamp the patterns that match the texts of an event with its time."""
     for p in range(events.ranks.shape[1]):
         if codes[events.pattern_column[p]] != 0:
             text = events.first_text[p] + events.ranks[e, p]
@@ -280,6 +281,7 @@ def _match_bitmap(clusters, base, alive, scratch, out, used):
 
 @inlined_kernel
 def _append_bits(word, records, first, out, used):
+    """Append the queries whose bits are set in a word; return the end of the output."""
     while word != 0:
         out[used] = load_unchecked(records, first + lowest_bit(word))
         used += 1
