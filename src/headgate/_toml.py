@@ -26,6 +26,10 @@ _UNITS = {
 _DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+)\s*", re.ASCII)
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+)://?", re.ASCII | re.IGNORECASE)
 
+MAX_NESTING = 100  # tables and lists inside one another, or parts of a dotted key
+MAX_WHOLE_NUMBER = 2**31 - 1  # unless a key allows more: what Spark takes for most of its numbers
+MAX_SECONDS = 100 * 365 * 86_400  # of a length of time: 100 years
+
 KeyPath = tuple[str | int, ...]
 
 # Strings in triple quotes before other strings, then comments, signs, and all else as words.
@@ -45,9 +49,16 @@ def read_toml(path: Path, page: str = "docs/reference/pipeline.md") -> TomlTable
         raise PipelineError(f"{path}: cannot be read ({error.strerror})") from None
     except UnicodeDecodeError as error:
         raise PipelineError(f"{path}: is not UTF-8 ({error.reason})") from None
+    # Python's own reader recurses as deep as a text is nested.
+    if line_too_deep := _find_deep_nesting(text):
+        raise PipelineError(
+            f"{path}:{line_too_deep}: not TOML that can be read: "
+            f"it is nested more than {MAX_NESTING} deep"
+        )
     try:
         values = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    # Not a TOMLDecodeError where a number has thousands of digits.
+    except ValueError as error:
         # `tomllib` says the place in its message only, or that it is the end of the file.
         place = re.fullmatch(r"(.*) \(at line (\d+), column \d+\)", str(error))
         message, line = (place[1], place[2]) if place else (str(error), str(text.count("\n") + 1))
@@ -134,6 +145,8 @@ class TomlTable:
         value = self._take(key, str, 'a text, as in "…"', None)
         if value == "":
             raise self.make_error(key, f"`{key}` is empty", "leave it out, or give it a value")
+        if value is not None and "\0" in value:
+            raise self.make_nul_error(key, key)
         return value
 
     def get_choice(self, key: str, choices: Sequence[str], default: str | None = None) -> str:
@@ -143,16 +156,21 @@ class TomlTable:
             raise self.make_error(key, f"no {key} `{shorten(value)}`", did_you_mean(value, choices))
         return value
 
-    def get_integer(self, key: str, default: int, *, least: int = 0) -> int:
-        """Return a whole number that is not below the least one."""
-        value = self.get_optional_integer(key, least=least)
+    def get_integer(
+        self, key: str, default: int, *, least: int = 0, most: int = MAX_WHOLE_NUMBER
+    ) -> int:
+        """Return a whole number from the least to the most."""
+        value = self.get_optional_integer(key, least=least, most=most)
         return default if value is None else value
 
-    def get_optional_integer(self, key: str, *, least: int = 0) -> int | None:
-        """Return a whole number that is not below the least one, or None if there is none."""
+    def get_optional_integer(
+        self, key: str, *, least: int = 0, most: int = MAX_WHOLE_NUMBER
+    ) -> int | None:
+        """Return a whole number from the least to the most, or None if there is none."""
         value = self._take(key, int, "a whole number", None)
-        if value is not None and value < least:
-            raise self.make_error(key, f"`{key}` is {value}", f"the least is {least}")
+        if value is not None and not least <= value <= most:
+            limit = f"the least is {least}" if value < least else f"the most is {most:,}"
+            raise self.make_error(key, f"`{key}` is {shorten(str(value))}", limit)
         return value
 
     def get_number(self, key: str, default: float | None = None) -> float:
@@ -162,7 +180,11 @@ class TomlTable:
             raise self.make_missing_error(key)
         if type(value) not in (int, float):
             raise self.make_error(key, f"`{key}` is {shorten(repr(value))}", "give a number")
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:
+            message = f"`{key}` is {shorten(repr(value))}"
+            raise self.make_error(key, message, "give a smaller number") from None
 
     def is_text(self, key: str) -> bool:
         """Return whether a key has a text."""
@@ -175,6 +197,8 @@ class TomlTable:
             if not isinstance(item, str) or not item:
                 hint = 'give texts, as in ["a", "b"]'
                 raise self.make_error((key, number), f"`{key}` holds {item!r}", hint)
+            if "\0" in item:
+                raise self.make_nul_error(key, key, number)
         return tuple(items)
 
     def get_values(self, key: str) -> list[Any]:
@@ -202,7 +226,11 @@ class TomlTable:
         if parts is None or parts[2] not in _UNITS:
             hint = 'write it as in "500 ms", "1 second", "10 minutes" or "2 hours"'
             raise self.make_error(key, f"`{key}` is `{shorten(text)}`, not a length of time", hint)
-        return float(parts[1]) * _UNITS[parts[2]]
+        seconds = float(parts[1]) * _UNITS[parts[2]]
+        if seconds > MAX_SECONDS:
+            most = f"the most is {MAX_SECONDS // 3600:,} hours"
+            raise self.make_error(key, f"`{key}` is `{shorten(text)}`", most)
+        return seconds
 
     def get_optional_path(self, key: str) -> Path | None:
         """Return a path, relative to the directory of the file, or None if there is none."""
@@ -224,12 +252,45 @@ class TomlTable:
             )
         # `file:` is taken off; whatever its number of slashes, the path is absolute.
         local = "/" + text[scheme.end() :].lstrip("/") if scheme else text
-        return (self.path.absolute().parent / Path(local).expanduser()).resolve()
+        try:
+            path = (self.path.absolute().parent / Path(local).expanduser()).resolve()
+            path.is_dir()  # too long a name, or no permission, is an error here
+        # A RuntimeError is a link that leads to itself, or a home of nobody.
+        except (OSError, RuntimeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            message = f"`{key}` cannot be used as a path: {reason}"
+            raise self.make_error(key, message, "give another") from None
+        return path
 
     def get_settings(self) -> dict[str, str]:
         """Return everything in the table as texts, by dotted names."""
         self._used += list(self._values)
-        return dict(_flatten("", self._values))
+        return dict(self._flatten((), self._values))
+
+    def get_options(self) -> dict[str, str]:
+        """Return everything in the table as texts; a table inside it is an error."""
+        for key, value in self._values.items():
+            if isinstance(value, dict):
+                raise self._make_setting_error((key,), "a table")
+        return self.get_settings()
+
+    def _flatten(self, place: tuple[str, ...], values: dict[str, Any]) -> list[tuple[str, str]]:
+        flat = []
+        for key, value in values.items():
+            inner = (*place, key)
+            if isinstance(value, dict):
+                flat += self._flatten(inner, value)
+            elif isinstance(value, list):
+                raise self._make_setting_error(inner, "a list")
+            elif "\0" in (text := str(value)):
+                raise self.make_nul_error(".".join(inner), *inner)
+            else:
+                flat.append((".".join(inner), text.lower() if isinstance(value, bool) else text))
+        return flat
+
+    def _make_setting_error(self, place: tuple[str, ...], kind: str) -> PipelineError:
+        message = f"`{'.'.join(place)}` in {self.title} is {kind}"
+        return self.make_error(place, message, "an option is a text, a number, true or false")
 
     def check_all_used(self) -> None:
         """Raise an error for a key that was not read."""
@@ -248,6 +309,10 @@ class TomlTable:
                 return self.make_error(written, f"`{written}` has no meaning in {self.title}", hint)
         owner = self.title if self._place else "the file"
         return self.make_error((), f"{owner} has no `{key}`", f"{self._page} explains it")
+
+    def make_nul_error(self, name: str, *place: str | int) -> PipelineError:
+        """Return the error for a text that no file system and no process takes."""
+        return self.make_error(place, f"`{name}` holds a NUL character", "leave it out of the text")
 
     def make_error(self, key: str | KeyPath, message: str, hint: str) -> PipelineError:
         """Return an error at a key of the table, or deeper inside it."""
@@ -276,17 +341,6 @@ class TomlTable:
         if type(value) is not kind:  # bool is an int, but not a whole number
             raise self.make_error(key, f"`{key}` is {shorten(repr(value))}", f"give {expected}")
         return value
-
-
-def _flatten(prefix: str, values: dict[str, Any]) -> list[tuple[str, str]]:
-    flat = []
-    for key, value in values.items():
-        name = f"{prefix}{key}"
-        if isinstance(value, dict):
-            flat += _flatten(f"{name}.", value)
-        else:
-            flat.append((name, str(value).lower() if isinstance(value, bool) else str(value)))
-    return flat
 
 
 def find_lines(text: str) -> Mapping[KeyPath, int]:
@@ -389,6 +443,18 @@ class _LineFinder:
         is_next = self._at < len(self._tokens) and self._tokens[self._at][0] == sign
         self._at += is_next
         return is_next
+
+
+def _find_deep_nesting(text: str) -> int | None:
+    """Return the line on which brackets or dots nest too deeply; None if they do nowhere."""
+    depth = dots = 0
+    for token, line in _tokenize(text):
+        depth += (token in ("[", "{")) - (token in ("]", "}"))
+        # Dots make a key of parts, up to the next sign of another kind.
+        dots = dots + 1 if token == "." else 0 if token in ("=", ",", "\n") else dots
+        if max(depth, dots) > MAX_NESTING:
+            return line
+    return None
 
 
 def _tokenize(text: str) -> Iterator[tuple[str, int]]:

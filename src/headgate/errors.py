@@ -24,16 +24,24 @@ HeadgateError
 └── UsageError              a request that makes no sense: no such index, which stream?
 
 Messages say what is wrong, where, and what to do. `did_you_mean` writes the hint for a name that
-does not exist.
+does not exist. Names and texts of others stand in messages as they are: `make_printable` is for
+whoever prints one.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 
 MAX_MESSAGE_LENGTH = 400
+
+# What a terminal obeys, shows as something else or cannot encode: C0 but tab and line feed, DEL and
+# C1, separators of lines, overrides of the direction of writing, halves of surrogate pairs.
+_UNPRINTABLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 
 
 class HeadgateError(Exception):
@@ -226,6 +234,17 @@ def shorten(text: str, limit: int = 60) -> str:
     if len(line) <= limit and len(text) <= 4 * limit:
         return line
     return line[: limit - 1] + "…"
+
+
+def make_printable(text: str) -> str:
+    r"""Return the text with every character that a terminal would obey written as JSON escapes it.
+
+    Tabs and line feeds stay. JSON stays the same JSON.
+
+    >>> print(make_printable("a\x1b[31m"), make_printable('"\u202e"'))
+    a\u001b[31m "\u202e"
+    """
+    return _UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def did_you_mean(word: str, choices: Iterable[str]) -> str:

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
-from headgate.cli.watch import describe_stored_rows, open_view
+from headgate.cli.watch import describe_stored_rows, open_view, print_summary
 from headgate.spark.job.commit.log import Counts
-from headgate.spark.job.progress import BatchResult, BoundedProgress, OrderReport, RunStats
+from headgate.spark.job.progress import (
+    BatchResult,
+    BoundedProgress,
+    OrderReport,
+    RunResult,
+    RunStats,
+)
 
 
 def test_the_order_is_in_the_progress_line_where_there_is_one(
@@ -58,3 +66,21 @@ def test_what_continuous_queries_store_is_reported_with_their_bounds(
         "in about 1.0 × 10^21 bytes",
         "open: 0 answers, stores 2 values in 9 bytes",
     ]
+
+
+def test_commands_to_paste_are_quoted_for_the_shell(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """An id or a path is one word of the command, whatever it holds."""
+    place, query_id = tmp_path / "it's $(here)", "x; echo $(id)"
+    queries = SimpleNamespace(files=(place / "q.sql",), published=place)
+    sink = SimpleNamespace(kind="parquet", path=place)
+    pipeline = cast(Any, SimpleNamespace(name="p", queries=queries, sink=sink))
+    result = RunResult(RunStats(), Counts(), 1, 1, [], 1, [query_id], {"matches": str(place)})
+    print_summary(pipeline, result)
+    lines = capsys.readouterr().out.partition("to try next")[2].splitlines()
+    commands = [shlex.split(line) for line in lines if line.startswith("    ")]
+    look, explain, publish, remove = commands
+    assert f"({str(place)!r})" in look[-1]
+    assert explain[-3:] == ["-q", str(place / "q.sql"), query_id]
+    assert publish[-1] == remove[-1] == str(place)

@@ -400,3 +400,32 @@ def test_pandas_with_odd_shapes() -> None:
     assert batch_from_rows(pd.DataFrame({"w": [1, 2]}), stream(v=INT)).total == 2
     assert batch_from_rows(pd.DataFrame({"v": []}), stream(v=INT)).total == 0
     assert len(batch_from_rows(pd.DataFrame({"v": [1j]}), stream(v=INT)).dead) == 1
+
+
+class ArrowStream:
+    """A frame of a library that we do not know, such as Polars: all it offers is the protocol."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        stream: Any = self._table.__arrow_c_stream__
+        return stream(requested_schema)
+
+
+def test_frames_of_other_libraries() -> None:
+    """As Polars gives them out: views of strings, dictionaries, and NaN that is a value."""
+    stream = Stream("s", (Attribute("qty", INT), Attribute("side", STRING), Attribute("x", DOUBLE)))
+    columns: dict[str, Any] = {
+        "QTY": pa.array([1, None], pa.int64()),
+        "side": pa.array(["buy", None], pa.string_view()),
+        "x": pa.array([math.nan, 1.5]),
+        "other": [1, 2],
+    }
+    batch = batch_from_rows(ArrowStream(pa.table(columns)), stream)
+    first, second = batch.table.to_pylist()
+    assert (first["qty"], first["side"], math.isnan(first["x"])) == (1, "buy", True)
+    assert second == {"qty": None, "side": None, "x": 1.5}
+    assert batch.unknown == {"other": 2}
+    letters = pa.table({"side": pa.array(["a", "b"]).dictionary_encode()})
+    assert batch_from_rows(ArrowStream(letters), stream).table.column(1).to_pylist() == ["a", "b"]

@@ -13,7 +13,7 @@ import pytest
 
 from headgate.jit import cache
 from headgate.portable import lock_descriptor
-from tests.scale import slow_unless_in
+from tests.scale import case_count, seed, slow_unless_in
 
 KERNELS = """
 from headgate.jit import kernel
@@ -110,19 +110,105 @@ def test_a_process_that_never_ends_is_waited_for_only_so_long(
     assert not cache._compiling
 
 
-MOVED = b"cheadgate.no_such_module\nMoved\n."
+DAMAGE = """
+import importlib, logging, pathlib, random, sys
+import tiny.kernels
+
+cache, count, seed = pathlib.Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+rolls = random.Random(seed)
+logging.basicConfig(format="%(message)s", stream=sys.stdout)
+tiny.kernels.double(21)
+for case in range(count):
+    file = rolls.choice(sorted(cache.rglob("*.nb[ic]")))
+    content = bytearray(file.read_bytes())
+    place = rolls.randrange(len(content))
+    match rolls.randrange(5):
+        case 0:  # a bit
+            content[place] ^= 1 << rolls.randrange(8)
+        case 1:  # cut off, such as the machine code of an entry
+            del content[place:]
+        case 2:  # a stretch of other bytes
+            content[place : place + 64] = rolls.randbytes(64)
+        case 3:  # nothing of it is left
+            content[:] = rolls.randbytes(len(content))
+        case 4:  # another file of the cache
+            content[:] = rolls.choice(sorted(cache.rglob("*.nb[ic]"))).read_bytes()
+    print("case", case, file.name, flush=True)
+    file.write_bytes(content)
+    # loads what is there, as another process would
+    importlib.reload(tiny.kernels)
+    assert tiny.kernels.double(21) == 42
+"""
 
 
-@pytest.mark.parametrize("content", slow_unless_in([MOVED], [MOVED, b"", b"cut off"]))
-def test_a_cache_that_cannot_be_read_is_compiled_again(content: bytes, tiny: Path) -> None:
-    """Cut off, damaged, or with the types of a module that has moved since."""
+def test_a_damaged_cache_is_compiled_again(tiny: Path) -> None:
+    """Wherever it is damaged, nothing of it is used, and a single note says so."""
+    command = [sys.executable, "-c", DAMAGE, str(tiny / "cache")]
+    done = subprocess.run(
+        [*command, str(case_count(100)), str(seed())],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stderr == ""
+    notes = [line for line in done.stdout.splitlines() if not line.startswith("case ")]
+    assert len(notes) == 1
+    assert notes[0].startswith("compiling kernels again: ")
+
+
+class Shape:
+    """A pickle of this class runs code when it is read."""
+
+    def __reduce__(self) -> tuple[object, tuple[str, ...]]:
+        return os.mkdir, (os.environ["PLANTED"],)
+
+
+SHAPES = [b"", b"cut off", pickle.dumps(5), pickle.dumps((1, 2)), b"cheadgate.gone\nMoved\n."]
+
+
+@pytest.mark.parametrize("content", slow_unless_in(SHAPES[-1:], SHAPES))
+def test_an_index_of_another_shape_is_compiled_again(content: bytes, tiny: Path) -> None:
     assert lines_of(start())[0] == [*BOTH, "42"]
     indexes = list(tiny.rglob("*.nbi"))
     assert len(indexes) == 2
     for index in indexes:
-        # behind Numba's version, without which nothing of it is read
         index.write_bytes(pickle.dumps(numba.__version__) + content)
     lines, errors = lines_of(start())
     assert lines == [*BOTH, "42"]
-    assert "compiling the kernel double again: its cached form cannot be read" in errors
+    assert errors.count("compiling kernels again: ") == 1
     assert lines_of(start()) == (["42"], "")
+
+
+@pytest.mark.parametrize("shared", slow_unless_in(["."], [".", "headgate"]))
+def test_nothing_is_read_from_where_others_can_write(
+    monkeypatch: pytest.MonkeyPatch, tiny: Path, shared: str
+) -> None:
+    """Another user could put a pickle there, which runs code when it is read."""
+    assert lines_of(start())[0] == [*BOTH, "42"]
+    monkeypatch.setenv("PLANTED", str(tiny / "planted"))
+    for index in tiny.rglob("*.nbi"):
+        planted = pickle.dumps(Shape())
+        index.write_bytes(cache._compute_digest(str(index), planted) + planted)
+    directory = tiny / "cache" / shared
+    directory.chmod(0o777)
+    monkeypatch.setenv("TMPDIR", str(tiny))
+    lines, errors = lines_of(start())
+    assert not (tiny / "planted").exists()
+    assert lines == [*BOTH, "42"]
+    assert errors.count(f"run `chmod go-w {directory.resolve()}`") == 1
+    # kept in a directory of this user's own, so that the next process need not compile
+    assert lines_of(start())[0] == ["42"]
+
+
+def test_without_a_private_directory_nothing_is_kept(
+    monkeypatch: pytest.MonkeyPatch, tiny: Path
+) -> None:
+    tiny.chmod(0o777)
+    monkeypatch.setenv("TMPDIR", str(tiny))
+    for _ in range(2):
+        lines, errors = lines_of(start())
+        assert lines == [*BOTH, "42"]
+        assert "other users can write there" in errors
+    assert not list(tiny.rglob("*.nb?"))

@@ -18,7 +18,7 @@ from headgate.matching.keyed import build
 from headgate.matching.keyed.index import KeyedIndex
 from headgate.matching.keyed.kernels import records
 from headgate.matching.keyed.kernels.entries import key_entries
-from headgate.matching.keyed.kernels.keys import choose_keys
+from headgate.matching.keyed.kernels.keys import choose_keys, find_deciding
 from headgate.queries import Query
 from headgate.schema import INT, Attribute, Stream
 from headgate.snapshot.arrays.atoms import COMPARE, CONSTANT, IS_NULL, MATCHES, WITHIN
@@ -337,3 +337,24 @@ def test_oracle_by_row() -> None:
             mine = [i for i, of in enumerate(rows) if of == r]
             assert column[start[r] : start[r + 1]].tolist() == [columns[i] for i in mine]
             assert code[start[r] : start[r + 1]].tolist() == [codes[i] for i in mine]
+
+
+def test_parts_of_the_outermost_and_decide() -> None:
+    """Also where a part is an AND of nothing, which begins and ends at its only entry."""
+    random = Random(seed(61))
+    programs: list[list[int]] = []
+    expected: list[bool] = []
+    for _ in range(case_count(500)):
+        tree = random_tree(random, 3)
+        if random.random() < 0.3:
+            parts = [random.choice([("and",), ("or",), tree]) for _ in range(3)]
+            tree = ("and", *parts)
+        program = written(tree)
+        # by entry: does it end one of the parts?
+        sizes = [len(written(part)) for part in tree[1:]] if tree[0] == "and" else []
+        ends = {sum(sizes[: place + 1]) - 1 for place in range(len(sizes))}
+        expected += [entry in ends for entry in range(len(program))]
+        programs.append(program)
+    offsets = np.cumsum([0, *map(len, programs)])
+    flat = np.array([entry for program in programs for entry in program], np.int32)
+    assert find_deciding(offsets, flat).tolist() == expected

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -14,7 +17,7 @@ import headgate as hg
 from headgate.errors import QueriesRejected, QuerySetError
 from headgate.queries import Query, QuerySet, compute_query_version
 from headgate.schema import Schema
-from headgate.sql import Script
+from headgate.sql import Rejected, Script
 
 SCHEMA = "CREATE STREAM s (a INT, t STRING);"
 ROWS: list[dict[str, str | None]] = [
@@ -184,3 +187,66 @@ def test_a_frame_of_mixed_types_has_errors_by_row(schema: Path) -> None:
     queries = hg.queries_from_dataframe(frame, schema)
     assert queries.ids == ("x",)
     assert [row.error.position.line for row in queries.report.errors] == [2]
+
+
+class ArrowStream:
+    """A frame of a library that we do not know, such as Polars: all it offers is the protocol."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        stream: Any = self._table.__arrow_c_stream__
+        return stream(requested_schema)
+
+
+def test_frames_of_other_libraries_and_lists(schema: Path) -> None:
+    """Polars and others by Arrow's protocol, lists and tuples of mappings: as from a file."""
+    table = pa.Table.from_pylist(
+        ROWS, schema=pa.schema([(n, pa.string_view()) for n in ("id", "stream", "where")])
+    )
+    plain = [{name: row.get(name) for name in ("id", "stream", "where")} for row in ROWS]
+    batch = pa.RecordBatch.from_pylist(plain)
+    frames = (ArrowStream(table), batch, plain, tuple(plain), list(map(MappingProxyType, plain)))
+    for frame in frames:
+        queries = hg.queries_from_dataframe(frame, schema)
+        assert queries.ids == ("one", "two"), type(frame)
+        said = {row.error.position.line: row.error.message for row in queries.report.errors}
+        assert said.keys() == EXPECTED.keys()
+        assert all(part in said[line] for line, part in EXPECTED.items())
+
+
+def test_rows_that_are_no_mappings_are_refused_one_by_one(schema: Path) -> None:
+    queries = hg.queries_from_dataframe([{"id": "one", "where": "a > 1"}, 3, ["id"]], schema)
+    assert queries.ids == ("one",)
+    assert [row.error.position.line for row in queries.report.errors] == [2, 3]
+    assert "a row is a mapping" in queries.report.errors[0].error.message
+
+
+@pytest.mark.parametrize("frame", [3, None, "rules.csv", {"id": ["a"], "where": ["a > 1"]}])
+def test_what_is_no_table_is_refused_by_its_type(schema: Path, frame: object) -> None:
+    with pytest.raises(QuerySetError, match=rf"cannot be read from {type(frame).__name__}; give a"):
+        hg.queries_from_dataframe(frame, schema)
+
+
+BAD_IDS = {"": "is empty", "a\0b": "NUL", "x" * 1_001: "1,001 characters; the most is 1,000"}
+
+
+@pytest.mark.parametrize(("query_id", "said"), BAD_IDS.items(), ids=["empty", "nul", "long"])
+def test_ids_have_limits_wherever_they_enter(schema: Path, query_id: str, said: str) -> None:
+    rows = [{"id": query_id, "where": "a > 1"}, {"id": "x" * 1_000, "where": "a > 1"}]
+    loaded = hg.queries_from_dataframe(rows, schema)
+    assert loaded.ids == ("x" * 1_000,)
+    assert said in str(loaded.report.errors[0].error)
+    if "\0" not in query_id:  # no text of SQL may hold one
+        for where in ("a > 1", "(a > 1 OR a < 0)"):  # by the fast path, and by the other
+            text = f"{SCHEMA} CREATE QUERY `{query_id}` AS SELECT * FROM s WHERE {where}"
+            _, refused = Script(Schema()).read(text)
+            assert isinstance(refused, Rejected)
+            assert said in str(refused.error) or not query_id
+    query = replace(loaded["x" * 1_000], id=query_id)
+    with pytest.raises(QuerySetError, match=said):
+        QuerySet(loaded.schema, [query])
+    with pytest.raises(QuerySetError, match=said):
+        hg.build_index(loaded, "scan").insert(query)
+    assert len(str(loaded.report.errors[0].error)) < 300

@@ -7,9 +7,14 @@ from __future__ import annotations
 
 import logging
 import sys
-from typing import Annotated
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any
 
 import typer
+from rich.text import Text
+from typer.core import TyperGroup
 
 import headgate
 from headgate.cli.check import check
@@ -18,17 +23,51 @@ from headgate.cli.explain import explain
 from headgate.cli.implies import implies
 from headgate.cli.init import init
 from headgate.cli.match import match
-from headgate.cli.output import BAD_INPUT, WRONG_USAGE, print_error
+from headgate.cli.output import (
+    BAD_INPUT,
+    WRONG_USAGE,
+    open_error_console,
+    print_error,
+    print_warning,
+)
 from headgate.cli.publish import publish
 from headgate.cli.relax import relax
 from headgate.cli.run import run
 from headgate.cli.share_advise import advise
 from headgate.cli.share_compare import compare
 from headgate.cli.share_plan import plan
-from headgate.errors import HeadgateError, UsageError
+from headgate.errors import HeadgateError, UsageError, make_printable
+
+
+class PrintableGroup(TyperGroup):
+    """Commands whose usage errors, which Typer prints, repeat arguments in printable form."""
+
+    def make_context(self, *arguments: Any, **options: Any) -> Any:
+        """Read the arguments of the program itself."""
+        with _make_errors_printable():
+            return super().make_context(*arguments, **options)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Read the arguments of a command, and run it."""
+        with _make_errors_printable():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _make_errors_printable() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        # Typer has moved the class of its errors before; all of them have a message to be shown.
+        if hasattr(error, "format_message"):
+            message = make_printable(error.format_message())
+            error.format_message = lambda: message
+        raise
+
 
 app = typer.Typer(
     name="headgate",
+    cls=PrintableGroup,
     help="Very many standing SQL queries over data streams.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
@@ -65,11 +104,23 @@ def options(
     del version
 
 
+class _ConsoleHandler(logging.Handler):
+    """Prints what libraries log, but for errors of py4j: what it logs, it raises too."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        error = record.exc_info[0] if record.exc_info else None
+        if error is None or not error.__module__.startswith("py4j."):
+            open_error_console().print(Text(self.format(record)))
+
+
 def main() -> None:
     """Run a command; every foreseen error is one line on stderr, never a traceback."""
     logging.getLogger("py4j").setLevel(logging.CRITICAL)  # what it logs, it raises too
+    logging.basicConfig(handlers=[_ConsoleHandler()], format="%(levelname)s: %(message)s")
     try:
-        app()
+        with warnings.catch_warnings():
+            warnings.showwarning = lambda message, *_: print_warning(str(message))
+            app()
     # UsageError is a HeadgateError too, so it comes first: it has an exit code of its own.
     except UsageError as error:
         print_error(str(error))

@@ -28,6 +28,7 @@ from headgate.cli.output import (
     load_queries,
     open_console,
     open_error_console,
+    print_json,
     print_load_errors,
     show_progress,
 )
@@ -125,7 +126,7 @@ def check(
     if format is Format.json:
         # Scripts read this object, so keys may be added but never renamed.
         errors = [row.as_json() for row in query_set.report.errors]
-        typer.echo(format_json({"queries": _findings_to_json(findings), "errors": errors}))
+        print_json({"queries": _findings_to_json(findings), "errors": errors})
     else:
         _print_findings(query_set, findings)
     # Files are written after the findings are shown, so that these are seen also if writing fails.

@@ -8,9 +8,8 @@ from typing import Annotated
 
 import typer
 
-from headgate.cli.output import Format, FormatOption, escape, format_count, open_console
+from headgate.cli.output import Format, FormatOption, escape, format_count, open_console, print_json
 from headgate.errors import UsageError
-from headgate.events.json_lines import format_json
 
 
 def compact(
@@ -46,9 +45,7 @@ def compact(
     seconds = time.perf_counter() - started
     remaining = sum(len(list_spans(output / kind)) for kind in kinds)
     if format is Format.json:
-        typer.echo(
-            format_json({"merged": merged, "directories": remaining, "seconds": round(seconds, 3)})
-        )
+        print_json({"merged": merged, "directories": remaining, "seconds": round(seconds, 3)})
     else:
         open_console().print(
             f"{escape(str(output))}: {format_count(remaining, 'directory')}, "

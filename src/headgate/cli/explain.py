@@ -22,6 +22,7 @@ from headgate.cli.output import (
     load_queries,
     open_console,
     open_error_console,
+    print_json,
     print_load_errors,
     select_stream,
 )
@@ -104,7 +105,7 @@ def explain(
     if format is Format.json:
         fields = explanation.as_json() if explanation else {}
         fields |= {"order": order} if (order := _get_order(index)) else {}
-        typer.echo(format_json(fields | (_tree_to_json(index) if tree and index else {})))
+        print_json(fields | (_tree_to_json(index) if tree and index else {}))
     else:
         if explanation:
             _print_explanation(explanation, index)

@@ -16,9 +16,9 @@ from headgate.cli.output import (
     format_row,
     load_stream,
     open_console,
+    print_json,
     read_condition,
 )
-from headgate.events.json_lines import format_json
 from headgate.implication import implies as decide_implication
 
 
@@ -51,7 +51,7 @@ def implies(
             "witness": implication.witness,
             "reason": implication.reason,
         }
-        typer.echo(format_json(fields))
+        print_json(fields)
     elif implication.witness is not None:
         open_console().print(
             f"no: {escape(format_row(implication.witness))} is a row of P and none of Q"

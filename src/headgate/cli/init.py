@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from headgate.cli.output import escape, format_count, open_error_console
-from headgate.errors import UsageError
+from headgate.errors import UsageError, make_printable
 from headgate.events import infer_stream
 from headgate.sql import render_stream
 
@@ -37,7 +38,8 @@ def init(
     inferred = infer_stream(events, name)
     text = render_stream(inferred.stream)
     if output is None:
-        typer.echo(text, nl=False)
+        # Into a file or pipe goes the SQL as it is; its names may hold anything.
+        typer.echo(make_printable(text) if sys.stdout.isatty() else text, nl=False)
     elif output.exists():
         raise UsageError(f"{output} exists already; choose another file, or delete it first")
     else:

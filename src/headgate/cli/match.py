@@ -29,6 +29,7 @@ from headgate.cli.output import (
     load_queries,
     open_console,
     open_error_console,
+    print_json,
     print_load_errors,
     select_stream,
     show_progress,
@@ -36,7 +37,6 @@ from headgate.cli.output import (
 from headgate.errors import UsageError
 from headgate.events import EventBatch, read_events
 from headgate.events.file_access import is_typed
-from headgate.events.json_lines import format_json
 from headgate.matching import Matches, build_index
 from headgate.matching.base import Chunk, match_batches
 from headgate.plots.figures import check_plot_path
@@ -250,7 +250,7 @@ def _print_matches(matches: Matches, format: Format, stats: MatchStats) -> None:
             event = matches.first + place
             reason = matches.errors.get(event)
             outcome = {"queries": matches[place]} if reason is None else {"error": reason}
-            typer.echo(format_json({"event": event, **outcome}))
+            print_json({"event": event, **outcome})
         return
     # The table shows the first events of the file only, over all chunks together.
     remaining = MAX_SHOWN_EVENTS - stats.shown

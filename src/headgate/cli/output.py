@@ -1,19 +1,27 @@
-"""Tables for people, JSON for programs: JSON goes to stdout, and nothing else does."""
+"""Tables for people, JSON for programs: JSON goes to stdout, and nothing else does.
+
+Ids, keys, paths and messages may hold anything. All that is printed goes through the consoles and
+functions of this module, which let no character through that a terminal would obey.
+"""
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Protocol
+from typing import Annotated, Any, Protocol
 
 import typer
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+from rich.segment import Segment
+from rich.text import Text
 
-from headgate.errors import Position, SqlError, UsageError
+from headgate.errors import Position, SqlError, UsageError, make_printable
+from headgate.events.json_lines import format_json
 from headgate.predicate import Predicate
 from headgate.predicate.answer import Answer
 from headgate.queries import LoadReport, QuerySet, read_queries
@@ -23,6 +31,9 @@ from headgate.sql import parse_where, render_literal
 ALL_WELL, FINDINGS, WRONG_USAGE, BAD_INPUT, UNKNOWN = range(5)
 EXIT_CODES = {Answer.YES: ALL_WELL, Answer.NO: FINDINGS, Answer.UNKNOWN: UNKNOWN}
 MAX_SHOWN_ERRORS = 20
+
+# A line break inside a text: one before two spaces begins a line that continues the text.
+_LINE_BREAK = re.compile(r"\n(?!  )")
 
 
 class Format(StrEnum):
@@ -69,9 +80,38 @@ def print_error(message: str) -> None:
     open_error_console().print(f"[bold red]error:[/] {escape(message)}")
 
 
+def print_warning(message: str) -> None:
+    """Print a warning on stderr."""
+    open_error_console().print(f"[yellow]warning:[/] {escape(message)}")
+
+
+def print_json(value: Any) -> None:
+    """Print a value as one line of JSON on stdout."""
+    typer.echo(make_printable(format_json(value)))
+
+
 def escape(text: str) -> str:
-    """Return text that rich prints as it is, brackets and all."""
-    return text.replace("[", "\\[")
+    """Return text that rich prints as it is, brackets and all, and on one line.
+
+    Only lines that are indented stay lines of their own, so that no text looks like another.
+    """
+    return _LINE_BREAK.sub(r"\\u000a", text).replace("[", "\\[")
+
+
+class PrintableConsole(Console):
+    """A console that makes every text printable, be it a cell, a title or a label."""
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """Return a text to measure and print; escapes are in it already, so that they fit."""
+        return super().render_str(make_printable(text), **options)
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterator[Segment]:
+        """Yield what is printed; only rich itself may control the terminal."""
+        for segment in super().render(renderable, options):
+            text = segment.text if segment.control else make_printable(segment.text)
+            yield segment._replace(text=text)
 
 
 def format_count(number: int, noun: str) -> str:
@@ -91,12 +131,12 @@ def open_console() -> Console:
     """Return the console for results; lines are cut only where the output is a terminal."""
     # Into a file or pipe a line is never broken, as programs read it line by line.
     plain = not sys.stdout.isatty()
-    return Console(highlight=False, soft_wrap=plain, width=200 if plain else None)
+    return PrintableConsole(highlight=False, soft_wrap=plain, width=200 if plain else None)
 
 
 def open_error_console() -> Console:
     """Return the console for remarks, on stderr."""
-    return Console(stderr=True, highlight=False, soft_wrap=True)
+    return PrintableConsole(stderr=True, highlight=False, soft_wrap=True)
 
 
 class Advance(Protocol):

@@ -20,11 +20,11 @@ from headgate.cli.output import (
     format_count,
     load_queries,
     open_console,
+    print_json,
     print_load_errors,
     show_progress,
 )
 from headgate.errors import QuerySetError, SnapshotError
-from headgate.events.json_lines import format_json
 from headgate.queries import Change, QuerySet
 from headgate.snapshot import open_current
 from headgate.snapshot import publish as publish_set
@@ -68,7 +68,7 @@ def publish(
     if format is Format.json:
         changes = {kind: len(getattr(change, kind)) for kind in ("added", "removed", "updated")}
         fields = {"version": version, "queries": len(query_set), "seconds": round(seconds, 3)}
-        typer.echo(format_json({**fields, **changes, "refused": len(query_set.report.errors)}))
+        print_json({**fields, **changes, "refused": len(query_set.report.errors)})
     elif version == before:
         open_console().print(f"{escape(str(to))}: nothing changed; version {version} stays")
     else:

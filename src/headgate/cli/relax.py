@@ -19,9 +19,9 @@ from headgate.cli.output import (
     format_row,
     load_stream,
     open_console,
+    print_json,
     read_condition,
 )
-from headgate.events.json_lines import format_json
 from headgate.implication import Relaxation
 from headgate.implication import relax as relax_stream
 from headgate.plots.figures import check_plot_path
@@ -113,7 +113,7 @@ def relax(
     )
     missing = None if missing_rows is None else render_predicate(missing_rows)
     if format is Format.json:
-        typer.echo(format_json(_relaxation_to_json(relaxation, missing)))
+        print_json(_relaxation_to_json(relaxation, missing))
     else:
         _print_relaxation(relaxation, missing)
     raise typer.Exit(EXIT_CODES[relaxation.covered])

@@ -18,12 +18,12 @@ from headgate.cli.output import (
     load_queries,
     open_console,
     open_error_console,
+    print_json,
     print_load_errors,
     select_stream,
     show_progress,
 )
 from headgate.errors import UsageError, shorten
-from headgate.events.json_lines import format_json
 from headgate.findings.checks import list_ids
 from headgate.predicate.answer import Answer
 from headgate.queries import decide_query_satisfiability
@@ -85,7 +85,7 @@ def advise(
         advice = advise_sharing(filters, declared, table, progress=advance)
     if format is Format.json:
         errors = [row.as_json() for row in query_set.report.errors]
-        typer.echo(format_json({**_advice_to_json(advice, table.num_rows), "errors": errors}))
+        print_json({**_advice_to_json(advice, table.num_rows), "errors": errors})
         return
     print_load_errors(query_set.report)
     _print_advice(advice, table.num_rows)

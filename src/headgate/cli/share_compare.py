@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import typer
 from rich.table import Table
 
-from headgate.cli.output import Format, FormatOption, escape, open_console, show_progress
+from headgate.cli.output import (
+    Format,
+    FormatOption,
+    escape,
+    open_console,
+    print_json,
+    show_progress,
+)
 from headgate.cli.share_plan import ImproveOption, NetworkArgument, RearrangeOption, count_steps
-from headgate.events.json_lines import format_json
 from headgate.sharing.network_file import read_network
 from headgate.sharing.planning import OPTIMUM, STRATEGIES, StrategyCost, compare_strategies
 
@@ -47,7 +52,7 @@ def compare(
     with show_progress("planning", steps) as advance:
         costs = compare_strategies(file, rearrange=rearrange, improve=improve, progress=advance)
     if format is Format.json:
-        typer.echo(format_json(_costs_to_json(costs)))
+        print_json(_costs_to_json(costs))
     else:
         _print_costs(costs)
 

@@ -17,10 +17,10 @@ from headgate.cli.output import (
     escape,
     format_count,
     open_console,
+    print_json,
     show_progress,
 )
 from headgate.errors import NetworkError, UsageError, did_you_mean, shorten
-from headgate.events.json_lines import format_json
 from headgate.plots.figures import check_plot_path
 from headgate.sharing.decisions import Alternative, Decision
 from headgate.sharing.network_file import Arrival, NetworkFile, read_network
@@ -137,14 +137,14 @@ def plan(
     if explain is not None:
         decision = _find_decision(explain, planner, file)
         if format is Format.json:
-            typer.echo(format_json(decision_to_json(decision)))
+            print_json(decision_to_json(decision))
         else:
             _print_decision(decision)
         return
     # Sharing may make possible what bandwidth forbids otherwise, so an error here is a result.
     before = _plan_without_sharing(file)
     if format is Format.json:
-        typer.echo(format_json(_plan_to_json(planner, before)))
+        print_json(_plan_to_json(planner, before))
     else:
         _print_plan(planner, before)
 

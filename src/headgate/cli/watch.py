@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import sys
 from collections import deque
@@ -11,13 +12,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-import typer
 from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from headgate.cli.output import escape, format_count, open_console, open_error_console
+from headgate.cli.output import escape, format_count, open_console, open_error_console, print_json
 from headgate.events.json_lines import format_json
 
 if TYPE_CHECKING:
@@ -93,17 +93,17 @@ class _JsonView(_NotingView):
         if batch.links:
             said["answers"] = batch.counts.answers
             said["links"] = {name: one.as_json() for name, one in batch.links.items()}
-        typer.echo(format_json(said))
+        print_json(said)
         # Whoever follows a pipe sees each batch when it ends.
         sys.stdout.flush()
 
     def rows(self, kind: str, rows: pa.Table, of: int) -> None:
         del of
         for row in rows.to_pylist():
-            typer.echo(format_json({kind: row}))
+            print_json({kind: row})
 
     def end(self, result: RunResult) -> None:
-        typer.echo(format_json({"summary": result.as_json()}))
+        print_json({"summary": result.as_json()})
 
 
 class _TextView(_NotingView):
@@ -232,7 +232,7 @@ def _describe_answers(batch: BatchResult) -> str:
 def _build_rows_table(kind: str, rows: pa.Table, of: int) -> Table:
     table = Table(title=f"{rows.num_rows:,} of {of:,} {kind}", title_justify="left", box=None)
     for name in rows.column_names:
-        table.add_column(name)
+        table.add_column(escape(name))
     for row in rows.to_pylist():
         table.add_row(*(escape(v if isinstance(v, str) else format_json(v)) for v in row.values()))
     return table
@@ -252,7 +252,7 @@ def print_summary(pipeline: Pipeline, result: RunResult) -> None:
     if steps:
         out.print("\n[bold]to try next[/]")
         for purpose, command in steps:
-            out.print(f"  {purpose}\n    [cyan]{escape(command)}[/]", soft_wrap=True)
+            out.print(f"  {escape(purpose)}\n    [cyan]{escape(command)}[/]", soft_wrap=True)
 
 
 def _list_facts(result: RunResult) -> Iterator[tuple[str, str]]:
@@ -302,23 +302,21 @@ def _describe_totals(counts: Counts, stats: RunStats) -> str:
 def _suggest_steps(pipeline: Pipeline, result: RunResult) -> Iterator[tuple[str, str]]:
     """Yield what is worth a look now, with the command for it."""
     for table, folder in _list_tables(result) if pipeline.sink.kind == "parquet" else ():
-        code = f"import pyarrow.parquet as pq; print(pq.read_table('{folder}').to_pandas())"
-        yield f"look at {table}", f'{_shorten_path(sys.executable)} -c "{code}"'
-    # Commands are complete, with paths from here, so that they can be pasted.
-    files = " ".join(f"-q {_shorten_path(file)}" for file in pipeline.queries.files)
+        code = f"import pyarrow.parquet as pq; print(pq.read_table({folder!r}).to_pandas())"
+        yield f"look at {table}", shlex.join([_shorten_path(sys.executable), "-c", code])
+    # Commands are complete, with paths from here and quoted, so that they can be pasted.
+    files = [word for file in pipeline.queries.files for word in ("-q", _shorten_path(file))]
     if result.silent and files:
-        yield (
-            "see what a silent query asks",
-            f"{_find_command()} explain {files} {result.silent_ids[0]}",
-        )
+        words = [*_find_command(), "explain", *files, result.silent_ids[0]]
+        yield "see what a silent query asks", shlex.join(words)
     if pipeline.queries.published is not None:
         place = _shorten_path(pipeline.queries.published)
-        command = f"{_find_command()} publish -q FILE --to {place}"
-        yield "change the queries, also while it runs", command
+        words = [*_find_command(), "publish", "-q", "FILE", "--to", place]
+        yield "change the queries, also while it runs", shlex.join(words)
     if pipeline.sink.path is not None:
         yield (
             "run it again: it continues where it ended. To start over",
-            f"rm -r {_shorten_path(pipeline.sink.path)}",
+            shlex.join(["rm", "-r", _shorten_path(pipeline.sink.path)]),
         )
 
 
@@ -388,11 +386,11 @@ def _format_ranking(counts: list[tuple[str, int]]) -> str:
     return escape(", ".join(f"{name} ({count:,})" for name, count in counts))
 
 
-def _find_command() -> str:
-    """Return the command as it can be called from here."""
-    return (
-        "headgate" if shutil.which("headgate") else f"{_shorten_path(sys.executable)} -m headgate"
-    )
+def _find_command() -> list[str]:
+    """Return the words of the command as it can be called from here."""
+    if shutil.which("headgate"):
+        return ["headgate"]
+    return [_shorten_path(sys.executable), "-m", "headgate"]
 
 
 def _shorten_path(place: str | Path) -> str:

@@ -1,4 +1,4 @@
-"""Events that are rows already: an Arrow table, a pandas DataFrame, or a list of dicts."""
+"""Events that are rows already: a table of Arrow, pandas or Polars, or a list of dicts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from types import NoneType
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 import numpy as np
 import pyarrow as pa
@@ -38,15 +38,22 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+class ArrowStream(Protocol):
+    """A table of any library that offers Arrow's C stream interface."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+
 def batch_from_rows(
-    data: pa.Table | pa.RecordBatch | pd.DataFrame | Sequence[Mapping[str, Any]],
+    data: pa.Table | pa.RecordBatch | pd.DataFrame | ArrowStream | Sequence[Mapping[str, Any]],
     stream: Stream,
     *,
     columns: Collection[str] | None = None,
 ) -> EventBatch:
     """Return the events of a table, a DataFrame or a list of dicts, checked as a file's would be.
 
-    A column that is missing is NULL, and so is NaN in pandas, and only there.
+    Anything that has `__arrow_c_stream__`, such as a Polars DataFrame, is a table. A column that is
+    missing is NULL, and so is NaN in pandas, and only there.
 
     >>> from headgate.schema import INT
     >>> trades = Stream("trades", (Attribute("qty", INT),))
@@ -61,9 +68,12 @@ def batch_from_rows(
         return _batch_from_pandas(data, stream, attributes)
     if isinstance(data, list | tuple):
         return _batch_from_dicts(data, stream, attributes)
+    # Arrow's own protocol, which Polars and others offer.
+    if hasattr(data, "__arrow_c_stream__"):
+        return batch_from_table(pa.table(data), stream, attributes)
     raise EventError(
         f"events cannot be read from {type(data).__name__}; "
-        "give a pyarrow Table, a pandas DataFrame or a list of dicts"
+        "give a pyarrow Table, a DataFrame of pandas or Polars, or a list of dicts"
     )
 
 

@@ -3,13 +3,17 @@
 Numba recompiles a kernel when its own file or the CPU changes, but does not notice a change in a
 file whose kernels or constants it uses. Each package's compiled kernels therefore lie in a
 directory that is named after a digest of all these sources.
+
+Numba unpickles what it finds there and hands it to LLVM, which ends the process over damaged
+machine code. So the directory is one in which nobody else can write (`user_cache`), and every file
+begins with a digest that is compared before anything else of it is read.
 """
 
 from __future__ import annotations
 
 import hashlib
 import logging
-import os
+import pickle
 import re
 import shutil
 import time
@@ -26,10 +30,11 @@ from numba.core import caching
 from numba.core.compiler_lock import global_compiler_lock
 
 from headgate.portable import lock_descriptor
+from headgate.user_cache import is_unused, open_user_cache
 
 DIRECTORY_PREFIX = "kernels-"
 LOCK_FILE = ".compiling"
-MAX_UNUSED_SECONDS = 30 * 24 * 3600
+DIGEST_SIZE = 16
 MAX_WAIT_SECONDS = 120  # for another process that compiles
 POLL_SECONDS = 0.05
 
@@ -37,6 +42,7 @@ _compiling: set[Path] = set()  # the packages whose kernels this process compile
 
 _numba_config: Any = numba.config
 _FunctionCache: Any = caching.FunctionCache
+_IndexDataCacheFile: Any = caching.IndexDataCacheFile
 
 _KERNEL = re.compile(rb"^@(?:inlined_)?kernel\b", re.MULTILINE)
 _IMPORT = re.compile(rb"^from ([\w.]+) import (\([^)]*\)|.*)", re.MULTILINE)
@@ -62,21 +68,80 @@ def kernel(function: Callable[..., Any]) -> Any:
 class _ForgivingCache(_FunctionCache):  # type: ignore[misc]
     """A kernel's cache that forgets what it cannot read, so that the kernel is compiled again.
 
-    An index of Numba's pickles the types of arguments by the names of their modules: it cannot be
-    read after one of these has moved, nor if the file is damaged.
+    A file may be damaged. And an index pickles the types of arguments by the names of their
+    modules: it cannot be read after one of these has moved.
     """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        stamp = self._impl.locator.get_source_stamp()
+        self._cache_file = _DigestedFile(self._cache_path, self._impl.filename_base, stamp)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the compiled kernel for a signature; None if there is none that can be read."""
         try:
             return super().load_overload(sig, target_context)
         except Exception as error:
-            name = self._py_func.__qualname__
-            logging.getLogger("headgate").warning(
-                "compiling the kernel %s again: its cached form cannot be read (%s)", name, error
-            )
-            self.flush()
+            _note_once("compiling kernels again: their cached form cannot be read", error)
+            with suppress(OSError):
+                self.flush()
             return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep a compiled kernel, if that is possible."""
+        try:
+            super().save_overload(sig, data)
+        except Exception as error:
+            _note_once("compiled kernels are not kept", error)
+
+
+_noted: set[str] = set()
+
+
+def _note_once(message: str, error: Exception) -> None:
+    """Warn, once in a process: what befalls one kernel mostly befalls them all."""
+    if message not in _noted:
+        _noted.add(message)
+        logging.getLogger("headgate").warning("%s (%s)", message, error)
+
+
+class _DigestedFile(_IndexDataCacheFile):  # type: ignore[misc]
+    """An index and its entries, each behind a digest without which nothing of it is unpickled."""
+
+    def _load_index(self) -> Any:
+        try:
+            stamp, overloads = self._read(self._index_path)
+        except FileNotFoundError:
+            return {}
+        # of another version of the kernel's source
+        return overloads if stamp == self._source_stamp else {}
+
+    def _save_index(self, overloads: Any) -> None:
+        self._write(self._index_path, (self._source_stamp, overloads))
+
+    def _load_data(self, name: str) -> Any:
+        return self._read(self._data_path(name))
+
+    def _save_data(self, name: str, data: Any) -> None:
+        self._write(self._data_path(name), data)
+
+    def _read(self, path: str) -> Any:
+        content = Path(path).read_bytes()
+        digest, data = content[:DIGEST_SIZE], content[DIGEST_SIZE:]
+        if digest != _compute_digest(path, data):
+            raise ValueError(f"{path} is damaged")
+        return pickle.loads(data)
+
+    def _write(self, path: str, content: Any) -> None:
+        data = self._dump(content)
+        with self._open_for_write(path) as file:
+            file.write(_compute_digest(path, data) + data)
+
+
+def _compute_digest(path: str, data: bytes) -> bytes:
+    # of its name too: another kernel's file in this place would compute something else
+    named = Path(path).name.encode() + b"\0" + data
+    return hashlib.blake2b(named, digest_size=DIGEST_SIZE).digest()
 
 
 def _compile_in_turn(directory: Path, compile_kernel: Callable[[Any], Any], signature: Any) -> Any:
@@ -135,25 +200,21 @@ def _package_of(module: str) -> str:
 @cache
 def _cache_directory(package: str) -> Path | None:
     """Return where the compiled kernels of a package are kept; None if nothing can be written."""
-    # a version of the sources has a directory of its own, so that versions can run side by side
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path(os.path.expanduser("~"), ".cache"))
-    digest = hashlib.blake2b(package.encode(), digest_size=8)
+    # a version of the sources has a directory of its own, so that versions can run side by side;
+    # one of Numba has, too, since it pickles its own classes
+    digest = hashlib.blake2b(f"{package} {numba.__version__}".encode(), digest_size=8)
     for _, source in sorted(_sources(package).items()):
         digest.update(source)
-    directory = home / "headgate" / f"{DIRECTORY_PREFIX}{digest.hexdigest()}"
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        os.utime(directory)  # used now, so not deleted for a month
+    directory = open_user_cache(f"{DIRECTORY_PREFIX}{digest.hexdigest()}")
+    if directory is not None:
         _delete_unused(directory.parent)
-    except OSError:
-        return None
-    return directory if os.access(directory, os.W_OK) else None
+    return directory
 
 
 def _delete_unused(home: Path) -> None:
     """Delete the kernels of versions that nobody has used for a month."""
     for other in home.glob(f"{DIRECTORY_PREFIX}*"):
-        if time.time() - other.stat().st_mtime > MAX_UNUSED_SECONDS:
+        if is_unused(other):
             shutil.rmtree(other, ignore_errors=True)
 
 

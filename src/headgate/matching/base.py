@@ -14,7 +14,7 @@ from headgate.errors import QuerySetError
 from headgate.events import EventBatch, batch_from_rows
 from headgate.matching.matches import Matches, concatenate_matches
 from headgate.matching.protocol import Index
-from headgate.queries import Query
+from headgate.queries import Query, find_id_problem
 from headgate.schema import Schema, Stream
 
 if TYPE_CHECKING:
@@ -150,6 +150,8 @@ def check_insert(query: Query, stream: Stream, taken_ids: Container[str]) -> Non
     """Raise unless the query is a filter on the stream, under an id that is not held."""
     if query.id in taken_ids:
         raise QuerySetError(f"the index already holds a query `{query.id}`")
+    if problem := find_id_problem(query.id):
+        raise QuerySetError(problem)
     if query.kind != "filter" or query.stream_name != stream.name:
         raise QuerySetError(
             f"`{query.id}` is a {query.kind} on {query.stream_name}; "

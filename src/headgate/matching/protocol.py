@@ -48,8 +48,8 @@ class Placement:
 class Index(Protocol):
     """Filters over one stream, each at a position that is never reused.
 
-    Events are a pyarrow Table or RecordBatch, a pandas DataFrame, a list of dicts, or an
-    `EventBatch`. Call methods from one thread at a time unless an index says otherwise.
+    Events are a pyarrow Table or RecordBatch, a DataFrame of pandas or Polars, a list of dicts, or
+    an `EventBatch`. Call methods from one thread at a time unless an index says otherwise.
 
     Attributes
     ----------

@@ -17,6 +17,7 @@ from headgate.sql.query import (
     Query,
     Source,
     find_attribute,
+    find_id_problem,
 )
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "compute_query_version",
     "decide_query_satisfiability",
     "find_attribute",
+    "find_id_problem",
     "queries_from_dataframe",
     "read_queries",
 ]

@@ -24,7 +24,7 @@ from headgate.queries.queryset import LoadReport, QuerySet, RowError
 from headgate.queries.rows import Row, open_text, read_file_rows, read_table_rows
 from headgate.schema import Schema, Stream
 from headgate.sql import Rejected, Script, WhereReader
-from headgate.sql.query import Query
+from headgate.sql.query import BAD_ID_TOPIC, Query, find_id_problem
 
 Progress = Callable[[int], None]
 ROWS_PER_PROGRESS = 2_000
@@ -100,7 +100,8 @@ def queries_from_dataframe(
     Parameters
     ----------
     frame
-        A Spark or pandas DataFrame or a pyarrow Table with the columns `id`, `where` and optional
+        A DataFrame of Spark, pandas or Polars, a pyarrow Table, anything else that has Arrow's
+        `__arrow_c_stream__`, or a list of dicts, with the columns `id`, `where` and optional
         `stream` and `metadata`. Errors count its rows from 1, in the order in which Spark gives
         them out.
     schema
@@ -116,7 +117,7 @@ def queries_from_dataframe(
     Raises
     ------
     QuerySetError
-        Where a column is missing.
+        Where a column is missing, or it is none of these.
     QueriesRejected
         Where a strict load meets a bad row.
 
@@ -200,8 +201,10 @@ class Loader:
         """Return the query that a row means."""
         if row.problem is not None:
             raise row.problem
-        if not isinstance(row.id, str) or not row.id:
+        if not isinstance(row.id, str):
             raise SqlSyntaxError("a query needs an `id`, a string", text=_to_text(row.id))
+        if problem := find_id_problem(row.id):
+            raise SqlSyntaxError(problem, topic=BAD_ID_TOPIC)
         if not isinstance(row.where, str):
             raise SqlSyntaxError("a query needs a `where`, a string", text=_to_text(row.where))
         # One reader with one cache of atoms for all rows of a stream.

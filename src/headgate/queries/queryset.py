@@ -11,7 +11,7 @@ from headgate.errors import QuerySetError, SqlError, did_you_mean
 from headgate.predicate import Satisfiability, collect_columns, decide_satisfiability
 from headgate.schema import Schema
 from headgate.sql import render_schema, render_select
-from headgate.sql.query import Query, find_attribute
+from headgate.sql.query import Query, find_attribute, find_id_problem
 
 
 def decide_query_satisfiability(query: Query) -> Satisfiability:
@@ -107,7 +107,8 @@ class QuerySet:
     Raises
     ------
     QuerySetError
-        Where two queries have the same id.
+        Where two queries have the same id, or an id is empty, has more than 1,000 characters or
+        holds a NUL character.
 
     Examples
     --------
@@ -158,9 +159,11 @@ class QuerySet:
         return tuple(self._queries)
 
     def add(self, query: Query) -> None:
-        """Append a query; an id that is taken is an error."""
+        """Append a query; an id that is taken, or cannot be one, is an error."""
         if query.id in self._queries:
             raise QuerySetError(f"there is already a query `{query.id}`; ids are unique in a set")
+        if problem := find_id_problem(query.id):
+            raise QuerySetError(problem)
         # What has changed is no longer what was published under a number.
         self._queries[query.id] = query
         self._given_version = None

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from headgate.errors import QuerySetError, SqlError, SqlSyntaxError
 COLUMNS = ("id", "stream", "where", "metadata")
 # The key under which `csv` puts the fields beyond the header.
 _EXCESS_FIELDS = "(too many)"
+_TABLE = "the table of queries"
 
 
 @dataclass(slots=True)
@@ -46,21 +48,43 @@ def read_file_rows(path: Path) -> Iterator[Row]:
 
 
 def read_table_rows(frame: Any) -> Iterator[Row]:
-    """Yield the rows of a table; a Spark DataFrame is known by its `toArrow`."""
-    is_spark, is_arrow = hasattr(frame, "toArrow"), isinstance(frame, pa.Table)
-    names = frame.column_names if is_arrow else list(frame.columns)
-    _check_columns("the table of queries", names)
-    # Only the used columns leave Spark or Arrow.
-    records: list[dict[str, Any]]
-    if is_spark or is_arrow:
-        used = frame.select([name for name in COLUMNS if name in names])
-        table: pa.Table = used.toArrow() if is_spark else used
-        records = table.to_pylist(maps_as_pydicts="lossy")
-    else:
-        # pandas: values as they are, whatever mixture of types a column holds
+    """Yield the rows of a DataFrame, an Arrow table or a list of mappings.
+
+    Libraries are known by what they offer: Spark by `toArrow`, pandas by `notna`, and all others,
+    such as Polars, by Arrow's own protocol.
+    """
+    if isinstance(frame, list | tuple):
+        return map(_make_list_row, count(1), frame)
+    if hasattr(frame, "toArrow"):
+        records = _select_columns(frame, frame.columns).toArrow().to_pylist(maps_as_pydicts="lossy")
+    elif hasattr(frame, "notna"):
+        _check_columns(_TABLE, list(frame.columns))
+        # values as they are, whatever mixture of types a column holds
         records = frame.astype(object).where(frame.notna(), None).to_dict("records")
-    for number, record in enumerate(records, 1):
-        yield _make_row(number, record)
+    elif hasattr(frame, "__arrow_c_stream__"):
+        table = pa.table(frame)
+        used = _select_columns(table, table.column_names)
+        records = used.to_pylist(maps_as_pydicts="lossy")
+    else:
+        raise QuerySetError(
+            f"queries cannot be read from {type(frame).__name__}; give a DataFrame of Spark, "
+            "pandas or Polars, a pyarrow Table or a list of dicts"
+        )
+    return map(_make_row, count(1), records)
+
+
+def _select_columns(frame: Any, names: Sequence[str]) -> Any:
+    """Return a frame with the used columns only: no others leave Spark or Arrow."""
+    _check_columns(_TABLE, names)
+    return frame.select([name for name in COLUMNS if name in names])
+
+
+def _make_list_row(number: int, record: object) -> Row:
+    if isinstance(record, Mapping):
+        return _make_row(number, record)
+    hint = 'such as {"id": "big", "where": "qty > 100"}'
+    problem = SqlSyntaxError("a row is a mapping", text=str(record)[:100], hint=hint)
+    return Row(number, None, None, problem=problem)
 
 
 def _read_json(path: Path) -> Iterator[Row]:
@@ -120,7 +144,7 @@ def _read_parquet(path: Path) -> Iterator[Row]:
             yield _make_row(number, record)
 
 
-def _make_row(number: int, record: dict[str, Any]) -> Row:
+def _make_row(number: int, record: Mapping[str, Any]) -> Row:
     get = record.get
     return Row(number, get("id"), get("where"), get("stream"), get("metadata"))
 

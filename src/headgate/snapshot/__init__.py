@@ -1,4 +1,4 @@
-"""Query sets as immutable directories of arrays, which workers map into memory.
+"""Query sets as immutable directories of arrays, which workers read and validate.
 
 A JSON manifest (`manifest`) lists the segments (`segments`): a base, and the steps that lead from
 it to the present, each a few tombstones and a delta. All segments are Arrow files without
@@ -9,7 +9,7 @@ not at all (`write`), and a pointer file says which of the published ones is cur
 from headgate.snapshot.manifest import fingerprint
 from headgate.snapshot.publisher import open_current, publish, read_pointer
 from headgate.snapshot.segments import Base, Delta, Segment, Tombstones
-from headgate.snapshot.snapshot import Snapshot, open_snapshot
+from headgate.snapshot.snapshot import Snapshot, is_complete, open_snapshot
 from headgate.snapshot.write import write_snapshot
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "Snapshot",
     "Tombstones",
     "fingerprint",
+    "is_complete",
     "open_current",
     "open_snapshot",
     "publish",

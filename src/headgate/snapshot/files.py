@@ -1,8 +1,12 @@
-"""Files of arrays: written whole, synced to the disk, and mapped into memory without a copy.
+"""Files of arrays: written whole, synced to the disk, and read whole into memory.
+
+They were mapped once. But a file that is cut while it is mapped ends the process (SIGBUS), and one
+that is written to changes arrays that were validated. An index copies what it takes from a
+snapshot, so a map would be shared between workers only while they build theirs.
 
 A file is an Arrow IPC file with a single row, in which each array is a list. So arrays of any
 lengths share one file under their names, and whatever reads Arrow can look inside. One `.npy` file
-per array was the alternative: over thirty a segment, each to be synced, linked and mapped.
+per array was the alternative: over thirty a segment, each to be synced, linked and read.
 """
 
 from __future__ import annotations
@@ -44,24 +48,53 @@ def write_arrays(path: Path, arrays: Arrays) -> None:
     sync(path)
 
 
-def read_arrays(path: Path, layout: Arrays) -> Arrays:
-    """Return the arrays of a file, mapped; raise if names or types differ from `layout`."""
+def read_content(path: Path, size: int) -> bytes:
+    """Return what is in a file, which must have this size."""
     try:
-        with pa.memory_map(str(path)) as source:
-            batch = pa.ipc.open_file(source).get_batch(0)
-        batch.validate()
+        if not path.is_file():
+            raise SnapshotError(f"{path}: is missing")
+        actual = path.stat().st_size
+        # a file of another size is not read, however large it is
+        if actual == size:
+            with path.open("rb") as file:
+                content = file.read(size)
+            actual = len(content)
+    except OSError as error:
+        raise SnapshotError(f"{path}: cannot be read ({error.strerror})") from None
+    except MemoryError:
+        raise SnapshotError(f"{path}: its {size:,} bytes do not fit into memory") from None
+    if actual != size:
+        raise SnapshotError(f"{path}: has {actual:,} bytes, the manifest says {size:,}")
+    return content
+
+
+def parse_arrays(content: bytes, layout: Arrays) -> Arrays:
+    """Return the arrays in the content of a file, as views of it that cannot be written.
+
+    Raise ValueError if it is no such file, or if names or types differ from `layout`.
+    """
+    try:
+        reader = pa.ipc.open_file(pa.py_buffer(content))
+        batch = reader.get_batch(0) if reader.num_record_batches == 1 else None
+        if batch is not None:
+            batch.validate(full=True)
     except (OSError, pa.ArrowException) as error:
-        raise SnapshotError(f"{path}: not an Arrow file ({error})") from None
+        raise ValueError(f"not an Arrow file ({error})") from None
     # exactly this schema: an unchecked kernel would read other types as numbers of its own
     typed_names = [(name, pa.from_numpy_dtype(values.dtype)) for name, values in layout.items()]
     expected = pa.schema([pa.field(name, pa.large_list(inner)) for name, inner in typed_names])
-    if batch.schema != expected or batch.num_rows != 1:
-        raise SnapshotError(f"{path}: its arrays are not those of such a segment")
+    if batch is None or batch.schema != expected or batch.num_rows != 1:
+        raise ValueError("its arrays are not those of such a segment")
     arrays = {}
     for name, column in zip(layout, batch.columns, strict=True):
         assert isinstance(column, pa.LargeListArray)
-        # a view of the mapped file: nothing is read before it is used
-        arrays[name] = np.asarray(column.flatten().to_numpy())
+        flat = column.flatten()
+        if column.null_count or flat.null_count:
+            raise ValueError(f"{name} has a NULL")
+        arrays[name] = np.asarray(flat.to_numpy())
+        # which Arrow allows, but kernels do not expect
+        if not arrays[name].flags.aligned:
+            raise ValueError(f"{name} does not begin at a multiple of its width")
     return arrays
 
 
@@ -97,6 +130,11 @@ def checksum(path: Path) -> str:
     """Return the BLAKE2b digest of a file's content."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+
+
+def checksum_content(content: bytes) -> str:
+    """Return the digest that a file of this content has."""
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
 def sync(path: Path) -> None:

@@ -46,17 +46,16 @@ def publish(queries: QuerySet, root: str | Path) -> Snapshot:
         _advance(path, number)
     except OSError as error:
         raise SnapshotError(f"{path}: cannot be published to ({error})") from None
-    # this process has just written it, or verified it as the parent
-    return open_snapshot(path / str(number), verify=False)
+    return open_snapshot(path / str(number))
 
 
-def open_current(root: str | Path, *, verify: bool = True) -> Snapshot:
+def open_current(root: str | Path) -> Snapshot:
     """Open the current snapshot."""
     path = Path(root)
     number = read_pointer(path)
     if number is None:
         raise SnapshotError(f"{path / POINTER}: is missing; nothing has been published there")
-    snapshot = open_snapshot(path / str(number), verify=verify)
+    snapshot = open_snapshot(path / str(number))
     # a directory that was copied or renamed by hand
     if snapshot.version != number:
         actual = f"{snapshot.directory}: is version {snapshot.version}"

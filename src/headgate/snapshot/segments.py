@@ -14,7 +14,6 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +25,7 @@ from headgate.schema import Schema
 from headgate.snapshot.arrays import EncodedQueries, Texts, encode_queries
 from headgate.snapshot.arrays.texts import pack
 from headgate.snapshot.arrays.validate import find_flaw, find_text_flaw
-from headgate.snapshot.files import assemble_arrays, flatten_arrays, read_arrays
+from headgate.snapshot.files import assemble_arrays, flatten_arrays, parse_arrays
 
 Positions = npt.NDArray[np.int64]
 
@@ -71,11 +70,11 @@ def kind_of(segment: Segment) -> str:
     return type(segment).__name__.lower()
 
 
-def read_segment(path: Path, kind: str) -> Segment:
-    """Return the segment in a file, mapped into memory."""
+def parse_segment(content: bytes, kind: str) -> Segment:
+    """Return the segment in the content of a file; raise ValueError if there is none."""
     # an empty segment has the names and types that the file must have
     template = _make_empty(kind)
-    return assemble_arrays(template, read_arrays(path, flatten_arrays(template)))
+    return assemble_arrays(template, parse_arrays(content, flatten_arrays(template)))
 
 
 def _make_empty(kind: str) -> Segment:

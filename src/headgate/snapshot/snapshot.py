@@ -1,4 +1,4 @@
-"""A snapshot that is open: its arrays are mapped, its queries a call away."""
+"""A snapshot that is open: its arrays are in memory, its queries a call away."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from headgate.schema import Schema, Stream
 from headgate.snapshot.arrays import EncodedQueries, decode_queries
 from headgate.snapshot.arrays.queries import decode_frames
 from headgate.snapshot.arrays.selection import select_queries
-from headgate.snapshot.files import checksum
+from headgate.snapshot.files import checksum_content, read_content
 from headgate.snapshot.manifest import MANIFEST_NAME, Entry, Manifest, read_manifest, read_schema
 from headgate.snapshot.segments import (
     OrderError,
@@ -25,14 +25,9 @@ from headgate.snapshot.segments import (
     check_unique,
     find_segment_flaw,
     order_living,
-    read_segment,
+    parse_segment,
 )
-
-Identity = tuple[int, int, int, str]
-MAX_VERIFIED_FILES = 1_000  # that are not verified again while they stay as they are
-
-# versions share their files, which are linked from one to the next
-_verified: dict[Identity, None] = {}
+from headgate.snapshot.validation_record import record_validation, was_validated
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,11 +95,11 @@ class Snapshot:
             return QuerySet(self.schema, alive, version=version, report=report)
 
 
-def open_snapshot(directory: str | Path, *, verify: bool = True) -> Snapshot:
+def open_snapshot(directory: str | Path) -> Snapshot:
     """Open the snapshot in a directory; a SnapshotError names the file that is damaged, and how.
 
-    Names and sizes of files are always checked. `verify` also compares their checksums and looks
-    over every array, for which it must read them all.
+    All files are read, and their checksums compared. Every array of a segment is looked over before
+    anything relies on it, once on a machine.
     """
     path = Path(directory)
     manifest = read_manifest(path)
@@ -113,51 +108,43 @@ def open_snapshot(directory: str | Path, *, verify: bool = True) -> Snapshot:
     except SqlError as error:
         raise SnapshotError(f"{path / MANIFEST_NAME}: its schema is not SQL ({error})") from None
     # first each segment by itself, then what they say together
-    segments = tuple(_open_segment(path, entry, schema, verify) for entry in manifest.segments)
+    segments = tuple(_open_segment(path, entry, manifest, schema) for entry in manifest.segments)
     try:
         order = order_living(segments)
-        if verify:
-            check_unique(segments, order)
+        check_unique(segments, order)
     except OrderError as error:
         raise SnapshotError(f"{path}: its segments contradict each other; {error}") from None
-    # also without `verify`: it costs nothing, and finds segments that were mixed up
     if len(order) != manifest.queries:
         counts = f"{len(order):,} queries, the manifest says {manifest.queries:,}"
         raise SnapshotError(f"{path}: its segments hold {counts}")
     return Snapshot(path, manifest, schema, segments, order)
 
 
-def _open_segment(directory: Path, entry: Entry, schema: Schema, verify: bool) -> Segment:
-    # a file that was verified once, and has not changed since, is not read again
+def _open_segment(directory: Path, entry: Entry, manifest: Manifest, schema: Schema) -> Segment:
     path = directory / entry.file
-    identity = _identify_file(path, entry)
-    verify = verify and identity not in _verified
-    if verify and checksum(path) != entry.blake2b:
+    # what is verified is this copy in memory, whatever happens to the file
+    content = read_content(path, entry.size)
+    if checksum_content(content) != entry.blake2b:
         raise SnapshotError(f"{path}: its checksum is another; it was changed or damaged")
-    segment = read_segment(path, entry.kind)
-    wrong = find_segment_flaw(segment, schema) if verify else None
+    try:
+        segment = parse_segment(content, entry.kind)
+    except ValueError as error:
+        raise SnapshotError(f"{path}: {error}") from None
+    is_known = was_validated(entry, manifest.schema)
+    wrong = None if is_known else find_segment_flaw(segment, schema)
     if wrong is None and len(segment) != entry.count:
         wrong = f"holds {len(segment):,} entries, the manifest says {entry.count:,}"
     if wrong is not None:
         raise SnapshotError(f"{path}: {wrong}")
-    if verify:
-        _verified[identity] = None
-        # the one that was verified first is forgotten first
-        while len(_verified) > MAX_VERIFIED_FILES:
-            del _verified[next(iter(_verified))]
+    if not is_known:
+        record_validation(entry, manifest.schema)
     return segment
 
 
-def _identify_file(path: Path, entry: Entry) -> Identity:
-    """Return what identifies a file as it is now; raise if its size is wrong."""
+def is_complete(directory: Path) -> bool:
+    """Return whether all files of a snapshot have their sizes; only the manifest is read."""
     try:
-        if not path.is_file():
-            raise SnapshotError(f"{path}: is missing")
-        status = path.stat()
-    except OSError as error:
-        raise SnapshotError(f"{path}: cannot be read ({error.strerror})") from None
-    if status.st_size != entry.size:
-        size = f"{status.st_size:,} bytes, the manifest says {entry.size:,}"
-        raise SnapshotError(f"{path}: has {size}")
-    # a file that is written over keeps its inode, but not its time
-    return status.st_dev, status.st_ino, status.st_mtime_ns, entry.blake2b
+        entries = read_manifest(directory).segments
+        return all((directory / entry.file).stat().st_size == entry.size for entry in entries)
+    except (SnapshotError, OSError):
+        return False

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from headgate.errors import SnapshotError
+from headgate.errors import SnapshotError, UsageError
 from headgate.queries import QuerySet
 from headgate.queries.loading import pause_garbage_collection
 from headgate.snapshot.arrays import encode_queries
@@ -32,8 +32,17 @@ from headgate.snapshot.manifest import (
     render_manifest,
     schema_to_sql,
 )
-from headgate.snapshot.segments import Base, Delta, Segment, Tombstones, compute_step, kind_of
+from headgate.snapshot.segments import (
+    Base,
+    Delta,
+    Segment,
+    Tombstones,
+    compute_step,
+    find_segment_flaw,
+    kind_of,
+)
 from headgate.snapshot.snapshot import Snapshot, open_snapshot
+from headgate.snapshot.validation_record import record_validation
 
 MAX_CHANGE = 0.1  # of the base; a snapshot whose steps are larger gets a base of its own
 MAX_SEGMENTS = 25
@@ -60,7 +69,7 @@ def write_snapshot(
                 raise _name_taken_error(target)
     except OSError as error:
         raise SnapshotError(f"{target}: cannot be written ({error})") from None
-    return open_snapshot(target, verify=False)
+    return open_snapshot(target)
 
 
 def _name_taken_error(target: Path) -> SnapshotError:
@@ -110,9 +119,16 @@ def write_segments(queries: QuerySet, stage: Path, parent: Snapshot | None) -> M
             link_or_copy(parent.directory / entry.file, stage / entry.file)
     entries = list(shared)
     # their file names go on from those of the shared ones
+    schema = schema_to_sql(queries.schema)
     for segment in new:
-        entries.append(_write_segment(stage, len(entries), segment))
-    return Manifest("", len(queries), schema_to_sql(queries.schema), tuple(entries))
+        # queries that were made by hand may say what no reader would accept
+        flaw = find_segment_flaw(segment, queries.schema)
+        if flaw is not None:
+            raise UsageError(f"these queries cannot be stored; their {flaw}")
+        entry = _write_segment(stage, len(entries), segment)
+        record_validation(entry, schema)
+        entries.append(entry)
+    return Manifest("", len(queries), schema, tuple(entries))
 
 
 def _write_segment(stage: Path, place: int, segment: Segment) -> Entry:

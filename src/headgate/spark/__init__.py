@@ -22,6 +22,7 @@ from headgate.spark.filtering import Where, where
 from headgate.spark.frames import HeadgateWarning, stream_of
 from headgate.spark.routing import Route, route
 from headgate.spark.stateful.continuous_query import continuous
+from headgate.spark.stateful.skipped import count_skipped
 from headgate.spark.stateful.unbounded import why_stopped
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "RunResult",
     "Where",
     "continuous",
+    "count_skipped",
     "open_session",
     "route",
     "run",

@@ -24,7 +24,7 @@ from pyspark.sql import SparkSession
 from headgate.errors import SnapshotError, UsageError
 from headgate.portable import lock_file
 from headgate.queries import QuerySet
-from headgate.snapshot import Snapshot, open_current, open_snapshot, write_snapshot
+from headgate.snapshot import Snapshot, is_complete, open_current, open_snapshot, write_snapshot
 from headgate.snapshot.files import checksum
 from headgate.snapshot.manifest import MANIFEST_NAME
 from headgate.snapshot.write import make_stage, rename_stage
@@ -87,7 +87,7 @@ def pack_queries(queries: QuerySet) -> PackedSnapshot:
     with tempfile.TemporaryDirectory(dir=directory) as scratch:
         snapshot = write_snapshot(queries, Path(scratch) / "snapshot")
         prepared = Path(scratch) / "snapshot.zip"
-        # not compressed: the arrays are mapped as they are, and unpacking must be quick
+        # not compressed: unpacking must be quick
         with ZipFile(prepared, "w") as archive:
             for path in sorted(snapshot.directory.iterdir()):
                 with path.open("rb") as content, archive.open(ZipInfo(path.name), "w") as entry:
@@ -117,7 +117,8 @@ def unpack_snapshot(digest: str) -> str:
     target = root / digest
     with lock_file(root / ".lock"):  # among the workers of this machine
         # checked under the lock: of many workers on a machine, one unpacks
-        if not _is_whole(target):
+        # machines delete temporary files one by one
+        if not is_complete(target):
             _unpack(_find_received(digest), digest, target)
             _delete_old(root)
         # marks it as used, for `_delete_old`
@@ -134,15 +135,6 @@ def _open_cache() -> Path:
     if status.st_uid != os.getuid() or status.st_mode & 0o022:
         raise SnapshotError(f"{root}: somebody else can write there; remove it, or set TMPDIR")
     return root
-
-
-def _is_whole(target: Path) -> bool:
-    """Return whether a snapshot is complete: machines delete temporary files one by one."""
-    try:
-        open_snapshot(target, verify=False)
-    except SnapshotError:
-        return False
-    return True
 
 
 def _unpack(file: Path, digest: str, target: Path) -> None:
@@ -176,7 +168,7 @@ def _find_received(digest: str) -> Path:
 
 
 def _delete_old(root: Path) -> None:
-    """Delete what nobody has used for days; whoever has it mapped keeps the mapping."""
+    """Delete what nobody has used for days; whoever has opened it has a copy in memory."""
     oldest = time.time() - MAX_CACHE_DAYS * 24 * 60 * 60
     for path in root.iterdir():
         with suppress(FileNotFoundError):

@@ -1,7 +1,7 @@
 """What a Python worker of Spark keeps in memory: the index of each snapshot that it has used.
 
 Spark keeps its Python workers between tasks, so an index is built once in each of them, from a
-snapshot whose arrays are mapped into memory, and serves every task and micro-batch until newer
+snapshot whose arrays are read into memory, and serves every task and micro-batch until newer
 versions push it out.
 """
 

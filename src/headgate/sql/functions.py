@@ -6,6 +6,7 @@ SELECT, and `last_rows` only in FROM.
 
 from __future__ import annotations
 
+import re
 from typing import Literal, get_args
 
 from headgate.errors import SqlError, UnsupportedSql
@@ -27,15 +28,22 @@ _TIME_WINDOWS = frozenset(
     "range_window".split()
 )
 _HINTS = {
-    "date": "write DATE '2024-12-31'",
     "exists": "there are no subqueries",
     "isnan": "write a = CAST('NaN' AS DOUBLE)",
     "isnull": "write a IS NULL",
     "isnotnull": "write a IS NOT NULL",
     "lower": "ILIKE ignores case",
     "upper": "ILIKE ignores case",
-    "timestamp": "write TIMESTAMP '2024-12-31 23:59:59'",
 }
+# Functions that make a time of a text, for which there are literals.
+_LITERALS = {
+    "date": "write DATE '2024-12-31'",
+    "to_date": "write DATE '2024-12-31'",
+    "timestamp": "write TIMESTAMP '2024-12-31 23:59:59'",
+    "to_timestamp": "write TIMESTAMP '2024-12-31 23:59:59'",
+}
+# What is called: a text, or an attribute by its name.
+_ARGUMENT = re.compile(r"\s*\(\s*(?:(['\"])|([\w.`]+)\s*\))")
 _HINTS_BY_CLAUSE: dict[Clause, str] = {
     "SELECT": "CREATE AGGREGATE declares an aggregate of your own",
     "FROM": "FROM takes streams, and last_rows(s, n) for the last n rows of one",
@@ -65,6 +73,8 @@ def refuse_call(text: str, name: Token, clause: Clause, declared: frozenset[str]
     message = f"{topic} is not supported"
     aggregate = called in declared or (clause == "condition" and called.upper() in AGGREGATES)
     hint = "an aggregate stands in SELECT" if aggregate else _hint(called, clause)
+    if clause == "condition" and called in _LITERALS:
+        hint = _hint_at_time(called, text[name.end :])
     return error_at(UnsupportedSql, text, name.start, len(name.text), message, hint, topic=topic)
 
 
@@ -74,3 +84,14 @@ def _hint(called: str, clause: Clause) -> str:
     if called == LAST_ROWS:
         return "it stands in FROM"
     return _HINTS_BY_CLAUSE.get(clause) or _HINTS.get(called, _COMPARE)
+
+
+def _hint_at_time(called: str, behind: str) -> str:
+    """Return what to write for a function that makes a time of what stands behind its name."""
+    argument = _ARGUMENT.match(behind)
+    if argument is None or (argument[2] and "date" not in called):
+        return _COMPARE
+    if argument[1]:
+        return _LITERALS[called]
+    ends = "{0} >= TIMESTAMP '2024-12-31 00:00:00' AND {0} < TIMESTAMP '2025-01-01 00:00:00'"
+    return f"compare with the ends of the day, as in {ends.format(argument[2])}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from headgate.errors import Position
+from headgate.errors import Position, shorten
 from headgate.predicate import Column, Predicate
 from headgate.schema import (
     BIGINT,
@@ -196,6 +196,24 @@ class Query:
         used = (o.expression for o in self.outputs if isinstance(o.expression, Aggregate))
         declared = dict.fromkeys(a.declared for a in used if a.declared is not None)
         return Schema(self.streams, tuple(declared))
+
+
+MAX_ID_LENGTH = 1_000  # characters
+BAD_ID_TOPIC = "an id that is empty, too long or has a NUL"  # what such errors are grouped by
+
+
+def find_id_problem(query_id: str) -> str:
+    """Return why a text cannot be the id of a query; an empty text if it can.
+
+    >>> find_id_problem("Zoë's 1st rule"), find_id_problem("")
+    ('', 'the id of a query is empty')
+    """
+    if not query_id:
+        return "the id of a query is empty"
+    if len(query_id) > MAX_ID_LENGTH:
+        length = f"{len(query_id):,} characters; the most is {MAX_ID_LENGTH:,}"
+        return f"the id `{shorten(query_id)}` has {length}"
+    return f"the id `{shorten(query_id)}` holds a NUL character" if "\0" in query_id else ""
 
 
 def find_attribute(query: Query, column: Column) -> Attribute:

@@ -17,7 +17,7 @@ from headgate.sql.binder import parse_condition
 from headgate.sql.declarations import Declarations
 from headgate.sql.fast_path import FastPath
 from headgate.sql.lexer import error_at, statements, tokens
-from headgate.sql.query import Origin, Query, Source
+from headgate.sql.query import BAD_ID_TOPIC, Origin, Query, Source, find_id_problem
 from headgate.sql.scope import Scope
 from headgate.sql.select import bind_query
 
@@ -115,6 +115,8 @@ class Script:
             self.place = lines.position(start)
             try:
                 declared = self.read_statement(statement)
+                if isinstance(declared, Query) and (problem := find_id_problem(declared.id)):
+                    raise SqlSyntaxError(problem, topic=BAD_ID_TOPIC)
             # A statement that is refused declares nothing, and the next one is read.
             except SqlError as error:
                 yield Rejected(error.shift_to(self.place), _query_name(statement))

@@ -21,6 +21,7 @@ from headgate.predicate import (
     Truth,
     Within,
 )
+from headgate.predicate.pattern import PatternRefused
 from headgate.queries import Aggregate, Output, Query, Source
 from headgate.schema import (
     BIGINT,
@@ -76,6 +77,20 @@ texts = st.one_of(
 )
 
 
+def has_meaning(pattern: Pattern) -> bool:
+    try:
+        return pattern.matcher is not None
+    except PatternRefused:
+        return False
+
+
+patterns = st.one_of(
+    st.builds(Pattern, st.sampled_from(["LIKE", "ILIKE"]), texts, texts).filter(has_meaning),
+    st.builds(Pattern, st.sampled_from(["LIKE", "ILIKE"]), texts, st.just("|")).filter(has_meaning),
+    st.builds(Pattern, st.just("RLIKE"), texts, texts).filter(has_meaning),
+)
+
+
 @st.composite
 def value_sets(draw: Any, type_: Type) -> ValueSet:
     """Any set of values in canonical form: sorted cuts inside the type, none of them its least."""
@@ -113,17 +128,19 @@ def atoms(draw: Any, sources: tuple[Source, ...]) -> Atom:
         return IsNull(column, draw(st.booleans()))
     if kind is Compare:
         operator = draw(st.sampled_from(["<", "<=", "=", "<>", ">=", ">"]))
-        return Compare(column, operator, draw(columns(sources)))
-    pattern = Pattern(draw(st.sampled_from(["LIKE", "ILIKE", "RLIKE"])), draw(texts), draw(texts))
-    return Matches(column, pattern, draw(st.booleans()))
+        family = column.type.family
+        second = draw(columns(sources).filter(lambda other: other.type.family == family))
+        return Compare(column, operator, second)
+    text_column: Column = draw(columns(sources).filter(lambda other: other.type == STRING))
+    return Matches(text_column, draw(patterns), draw(st.booleans()))
 
 
 def predicates(sources: tuple[Source, ...]) -> st.SearchStrategy[Predicate]:
-    """Any tree, also such as SQL has no words for: AND of nothing, a test that accepts all."""
+    """Any tree, also such as SQL has no words for: AND of one part, a test that accepts all."""
     truths = st.frozensets(st.sampled_from([True, False, None]))
 
     def larger(inner: st.SearchStrategy[Predicate]) -> st.SearchStrategy[Predicate]:
-        parts = st.lists(inner, max_size=4).map(tuple)
+        parts = st.lists(inner, min_size=1, max_size=4).map(tuple)
         return st.one_of(
             parts.map(And), parts.map(Or), inner.map(Not), st.builds(Truth, inner, truths)
         )

@@ -13,7 +13,7 @@ from typing import IO, Any
 
 import pytest
 
-from headgate.cli.output import ALL_WELL
+from headgate.cli.output import ALL_WELL, BAD_INPUT
 from tests.spark.job.jobs import WHERES, events, expected, matches_in, queries, version_in
 
 HEADGATE = [sys.executable, "-m", "headgate"]
@@ -123,3 +123,41 @@ def on_a_terminal(command: list[str], folder: Path) -> str:
         assert job.wait(60) == ALL_WELL, shown.decode()
     os.close(ours)
     return shown.decode()
+
+
+@pytest.mark.slow
+def test_a_killed_jvm_is_one_line(tmp_path: Path) -> None:
+    """What it was, and that nothing is lost; PySpark's own tracebacks are not shown."""
+    (tmp_path / "events").mkdir()
+    (tmp_path / "pipeline.toml").write_text(PIPELINE)
+    published(tmp_path, WHERES)
+    put(tmp_path, "a.jsonl", seed=1)
+    command = [*HEADGATE, "run", "pipeline.toml", "--format", "json"]
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as job:
+        assert job.stdout is not None
+        assert job.stderr is not None
+        next_batch(job.stdout)
+        os.kill(_find_java(job.pid), signal.SIGKILL)
+        errors = job.stderr.read()
+    assert job.returncode == BAD_INPUT
+    (line,) = errors.splitlines()
+    assert line.startswith("error: Spark's JVM has ended; it was killed, or ran out of memory")
+    assert line.endswith("after the last complete batch: every row will be in the output once")
+
+
+def _find_java(pid: int) -> int:
+    """The JVM that a process has started, by whatever scripts."""
+    listed = subprocess.run(
+        ["ps", "-eo", "pid=,ppid=,comm="], capture_output=True, text=True, check=True
+    ).stdout
+    rows = [line.split(None, 2) for line in listed.splitlines()]
+    parents = {int(child): int(parent) for child, parent, _ in rows}
+    for child, _, name in rows:
+        above = int(child)
+        while above not in (pid, 0) and name.strip() == "java":
+            above = parents.get(above, 0)
+        if name.strip() == "java" and above == pid:
+            return int(child)
+    raise AssertionError("no JVM")

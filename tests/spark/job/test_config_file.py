@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate.errors import PipelineError
+from headgate.errors import PipelineError, shorten
 from headgate.matching.asc.options import AscOptions
 from headgate.spark.job.config import ContinuousConfig, Pipeline
 from headgate.spark.job.config_file import read_pipeline
@@ -154,12 +154,49 @@ def test_a_file_address_is_a_path(tmp_path: Path) -> None:
         ("[sink]", "[sunk]", "6: `sunk` has no meaning; did you mean [sink]?"),
         ("[sink]", "[sink", "6: not TOML: "),
         ('kind = "files"', 'kind = "rate"', "5: `path` has no meaning in [source] here"),
+        # texts that no file system or process takes
+        ('"in"', '"in\\u0000"', "5: `path` holds a NUL character; "),
+        ('"queries"', f'"{"x" * 5_000}"', "2: `published` cannot be used as a path: "),
+        ('"queries"', '"loop"', "2: `published` cannot be used as a path: "),
+        ("published", "files = ['a', \"b\\u0000\"]\npublished", "2: `files` holds a NUL"),
+        # tables and lists where Spark takes texts
+        (
+            'path = "in"',
+            'path = "in"\n[source.options]\npathGlobFilter = "*"\n[source.options.csv]\nsep = ";"',
+            "8: `csv` in [source.options] is a table; an option is a text, a number, true or false",
+        ),
+        (
+            'path = "in"',
+            'path = "in"\noptions = { sep = ["a"] }',
+            "6: `sep` in [source.options] is a list; ",
+        ),
+        (
+            'path = "out"',
+            'path = "out"\n[spark]\nsql.x = [1]',
+            "10: `sql.x` in [spark] is a list; ",
+        ),
+        # numbers that Spark would refuse, or count as another, after it has started
+        ('"in"', f'"in"\nfiles_per_trigger = {2**31}', "6: `files_per_trigger` is 2147483648; "),
+        ('"out"', f'"out"\ncompact_every = {10**30}', "9: `compact_every` is 1000"),
+        ('"out"', '"out"\n[run]\nstop_after = "9000000 hours"', "10: `stop_after` is `9000000"),
+        ('"out"', f'"out"\n[run]\ntrigger = "{"9" * 400} s"', "10: `trigger` is `999"),
+        (
+            '"out"',
+            f'"out"\n[continuous]\nallow_unbounded = true\nmost_state_rows = {2**63}',
+            "11: `most_state_rows` is 9223372036854775808; the most is 9,223,372,036,854,775,807",
+        ),
+        ('"out"', f'"out"\ncompact_every = {"1" * 5_000}', ": not TOML: "),
+        # what Python's own reader of TOML cannot take
+        ('"in"', f'"in"\noptions = {"[" * 5_000}{"]" * 5_000}', "6: not TOML that can be read: "),
+        ('"in"', f'"in"\n{"a." * 5_000}b = 1', "6: not TOML that can be read: "),
     ],
+    ids=lambda value: shorten(str(value)),
 )
 def test_mistakes(tmp_path: Path, old: str, new: str, said: str | None) -> None:
     """The line, what is wrong, and what to do."""
     assert old in SMALLEST
     text = SMALLEST.replace(old, new, 1)
+    (tmp_path / "loop").symlink_to("loop")
     if said is None:
         described(tmp_path, text)
         return
@@ -169,6 +206,14 @@ def test_mistakes(tmp_path: Path, old: str, new: str, said: str | None) -> None:
     assert message.startswith(f"{tmp_path}/pipeline.toml:")
     assert said in message
     assert "; " in message or "not TOML" in message
+
+
+@pytest.mark.parametrize("kind", ["rate", "replay"])
+def test_a_rate_that_makes_no_sense(tmp_path: Path, kind: str) -> None:
+    path = 'path = "in"\n' if kind == "replay" else ""
+    source = f'[source]\nkind = "{kind}"\n{path}rows_per_second = {10**12}\n'
+    with pytest.raises(PipelineError, match="`rows_per_second` is 1000000000000; the most is"):
+        described(tmp_path, SMALLEST.replace('[source]\nkind = "files"\npath = "in"\n', source))
 
 
 def with_options(lines: str, index: str = "asc") -> str:
@@ -272,7 +317,7 @@ def test_options_of_an_index_that_adapts(tmp_path: Path) -> None:
         ('sequence = "mikro"', "5: no sequence `mikro`; did you mean `macro`?"),
         ("period = 0", "5: `period` is 0; the least is 1"),
         ("period = 1e3", "5: `period` is 1000.0; give a whole number"),
-        (f"period = {10**20}", "5: `period` is a whole number from 1 to 1,099"),
+        (f"period = {10**20}", "5: `period` is 100000000000000000000; the most is 1,099"),
         ("block = -1", "5: `block` is -1; the least is 0"),
         ("lookahead = 1", "5: `lookahead` is 1; give true or false"),
         ("threshold = -0.1", "5: `threshold` is -0.1; give a number from 0 on"),

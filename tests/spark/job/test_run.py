@@ -22,6 +22,7 @@ from pyspark.sql import SparkSession
 import headgate as hg
 from headgate.errors import EventsUnreachable, HeadgateError, JobError, QueriesRejected
 from headgate.snapshot import publish
+from headgate.spark.job.base import _explain_error
 from headgate.spark.job.commit.output import list_spans
 from headgate.spark.job.progress import BatchResult, RunResult, RunStats
 from headgate.spark.job.routing_job import RoutingJob
@@ -343,6 +344,65 @@ def test_a_part_that_was_lost_is_missed(shop: Workshop, lost: str, said: str) ->
     shutil.rmtree(path) if path.is_dir() else path.unlink()
     with pytest.raises(JobError, match=said):
         shop.run()
+
+
+def test_damaged_state_is_refused_by_name(shop: Workshop) -> None:
+    """With the file that is at fault and what to do; never a traceback, or a promise to go on."""
+    shop.publish()
+    shop.write("a.jsonl", 20, seed=1)
+    shop.run()
+    flipped = (shop.out / "state" / "job.json").read_bytes().replace(b"query_id", b"query_ie")
+    spoiled: list[tuple[str, bytes | None, str]] = [
+        ("state/job.json", b"[]", r"state/job\.json: was changed or damaged; restore it"),
+        ("state/job.json", b'{"source": 3}', r"state/job\.json: was changed or damaged"),
+        ("state/job.json", b"\xff{}", r"state/job\.json: was changed or damaged"),
+        ("state/job.json", flipped, r"job\.json"),
+        ("state/.job", b"\xff\n", r"state/\.job: was changed or damaged; restore it"),
+        (".job", b"\xc3\xa9\n", r"out/\.job: was changed or damaged; restore it"),
+        ("state/spark/metadata", None, r"spark/metadata: is missing from Spark's checkpoint; rest"),
+        (
+            "state/spark/commits/0",
+            b"v1\nrubbish",
+            "Spark cannot plan a batch: .*state/spark, restore",
+        ),
+    ]
+    shutil.copytree(shop.out, shop.folder / "sound")
+    for name, content, said in spoiled:
+        shutil.rmtree(shop.out)
+        shutil.copytree(shop.folder / "sound", shop.out)
+        path = shop.out / name
+        path.unlink() if content is None else path.write_bytes(content)
+        crc = path.with_name(f".{path.name}.crc")
+        crc.unlink(missing_ok=True)
+        with pytest.raises(JobError, match=said) as caught:
+            shop.run()
+        assert "next start" not in str(caught.value), name
+
+
+def test_an_option_that_spark_refuses_is_named(shop: Workshop) -> None:
+    """Another start would not help, so none is promised."""
+    shop.publish()
+    shop.write("a.jsonl", 20, seed=1)
+    options = {"kind": "files", "path": "events", "options.maxFilesPerTrigger": "lots"}
+    with pytest.raises(JobError) as caught:
+        shop.run(shop.pipeline(source=options))
+    message = str(caught.value)
+    reason = "Invalid value 'lots' for option 'maxFilesPerTrigger', must be a positive integer"
+    assert message.startswith(f"Spark cannot plan a batch: {reason}; correct `options`")
+    assert "next start" not in message
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (ConnectionResetError(), "Spark's JVM has ended; it was killed, or ran out of memory"),
+        (OSError(28, "No space left on device"), "mend that, and the next start tries it again"),
+    ],
+)
+def test_a_failed_batch_says_what_to_do(error: Exception, said: str) -> None:
+    message = str(_explain_error(error, Path("state/spark")))
+    assert said in message
+    assert message.endswith("every row will be in the output once")
 
 
 def test_a_job_cannot_become_another(shop: Workshop) -> None:

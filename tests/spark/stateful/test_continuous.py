@@ -26,7 +26,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 import headgate as hg
-from headgate.errors import EventError, StateError, Unbounded
+from headgate.errors import EventError, StateError, Unbounded, UsageError
 from headgate.schema import Schema
 from headgate.spark.session.failure import explain_failure
 from headgate.spark.session.session import open_session
@@ -335,8 +335,8 @@ class FakeState:
 
 
 class FakeRow:
-    def __init__(self, shard: int, stream: str, reduced: bytes) -> None:
-        self.shard, self.stream, self.reduced = shard, stream, reduced
+    def __init__(self, shard: int, stream: str, reduced: bytes, skipped: int) -> None:
+        self.shard, self.stream, self.reduced, self.skipped = shard, stream, reduced, skipped
 
 
 class FakeValues:
@@ -378,6 +378,44 @@ def test_rows_that_are_not_valid(spark: SparkSession) -> None:
     }
     actual = hg.spark.continuous(select, frames, schema=SCHEMA, invalid="skip").collect()
     assert [tuple(row) for row in actual] == [("x", 3, 1)]
+
+
+UNBOUNDED = "SELECT B, C FROM S, T WHERE B = E"
+
+
+@pytest.mark.parametrize("select", [f"{Q3} AND C = 'x'", UNBOUNDED], ids=["bounded", "unbounded"])
+def test_rows_that_are_left_out_are_counted(
+    spark: SparkSession, tmp_path: Path, select: str
+) -> None:
+    """In every batch, also rows that the query would not need, and also of a table."""
+    limit = 1_000_000 if select == UNBOUNDED else None
+    good, bad = {"A": 12, "B": 1, "C": "x"}, {"A": 3, "B": 1, "C": "w"}
+    sent = [[good, bad], [bad, bad, good], [good]]
+    for number, rows in enumerate(sent):
+        for name, fields, table in (("S", S_FIELDS, rows), ("T", T_FIELDS, [{"E": 12, "F": 1}])):
+            (tmp_path / name).mkdir(exist_ok=True)
+            path = tmp_path / name / f"{number}.parquet"
+            pq.write_table(pa.Table.from_pylist(table, schema=pa.schema(fields)), path)
+
+    def leave_out(frames: dict[str, DataFrame]) -> DataFrame:
+        return hg.spark.continuous(
+            select, frames, schema=SCHEMA, invalid="skip", most_state_rows=limit
+        )
+
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("always", hg.spark.HeadgateWarning)
+        query = started(leave_out(read(spark, tmp_path)), tmp_path)
+        query.awaitTermination()
+        assert hg.spark.count_skipped(query) == hg.spark.count_skipped(query) == 3
+    assert any("invalid rows are left out" in str(each.message) for each in shown)
+    tables = {name: spark.read.parquet(str(tmp_path / name)) for name in ("S", "T")}
+    frame = leave_out(tables)
+    with pytest.raises(UsageError, match="has not run yet"):
+        hg.spark.count_skipped(frame)
+    frame.collect()
+    assert hg.spark.count_skipped(frame) == 3
+    with pytest.raises(UsageError, match="invalid='skip'"):
+        hg.spark.count_skipped(spark.range(1))
 
 
 def test_what_is_refused(spark: SparkSession) -> None:

@@ -7,6 +7,7 @@ import random
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -222,6 +223,33 @@ def test_what_is_not_run_is_said(text: str, error: type[Exception], said: str) -
 def test_a_stream_that_is_not_read() -> None:
     with pytest.raises(UsageError, match="reads no stream `u`; there are"):
         hg.continuous(JOIN).push("u", [])
+
+
+WINDOW = STREAMS + "SELECT s.a, t.d FROM last_rows(s, 3) AS s, last_rows(t, 3) AS t WHERE a = d"
+
+
+@pytest.mark.parametrize("invalid", ["fail", "skip"])
+@pytest.mark.parametrize("text", [JOIN, WINDOW], ids=["join", "window"])
+@pytest.mark.parametrize(
+    ("pushed", "said"),
+    [
+        ([{"a": 1}, {"a": 1, "A_typo": 3}], "`A_typo`, which is no attribute of it"),
+        ([{"bb": 1}], "did you mean `b`?"),
+        ([{"a": 1, "zzzz": None}], "there are `a`, `b`"),
+        (pa.table({"a": pa.array([1], pa.int32()), "zz": [3]}), "`zz`"),
+        (pd.DataFrame({"a": [1], "aa": [2]}), "`aa`"),
+    ],
+)
+def test_undeclared_keys_are_refused(text: str, pushed: Any, said: str, invalid: Any) -> None:
+    """A misspelt attribute would count as NULL; nothing of such a push is taken."""
+    run = hg.continuous(text, invalid=invalid)
+    before = run.state()
+    with pytest.raises(EventError) as raised:
+        run.push("s", pushed)
+    assert "rows of s have" in str(raised.value)
+    assert said in str(raised.value)
+    assert (run.state(), run.skipped) == (before, 0)
+    run.push("s", [{"A": 1, "B": None}])  # case does not matter, nor that `b` is not used
 
 
 @pytest.mark.parametrize("options", [{"mode": "completed"}, {"invalid": "skipp"}])

@@ -136,8 +136,8 @@ class Evaluator:
     def mask(self, events: Any) -> Mask:
         """Return for each event whether the predicate is TRUE.
 
-        Events are an Arrow table or record batch, a pandas DataFrame, a list of dicts, or a batch
-        as `headgate.events` reads it from a file.
+        Events are an Arrow table or record batch, a DataFrame of pandas or Polars, a list of dicts,
+        or a batch as `headgate.events` reads it from a file.
         """
         batch = events
         if not isinstance(events, EventBatch):

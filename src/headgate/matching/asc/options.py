@@ -9,7 +9,7 @@ from headgate.errors import UsageError, did_you_mean
 
 SequenceKind = Literal["hybrid", "macro", "fixed"]
 
-_MAX_WHOLE_NUMBER = 1 << 40
+MAX_WHOLE_NUMBER = 1 << 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +53,10 @@ class AscOptions:
         for name in ("period", "sample", "monitored", "fewest", "block", "max_bytes"):
             value, least = getattr(self, name), 0 if name == "block" else 1
             whole = isinstance(value, int) and not isinstance(value, bool)
-            in_range = whole and least <= value <= _MAX_WHOLE_NUMBER
+            in_range = whole and least <= value <= MAX_WHOLE_NUMBER
             if not in_range and (name, value) != ("monitored", None):
                 raise UsageError(
-                    f"`{name}` is a whole number from {least} to {_MAX_WHOLE_NUMBER:,}, "
+                    f"`{name}` is a whole number from {least} to {MAX_WHOLE_NUMBER:,}, "
                     f"not {value!r}"
                 )
         if not isinstance(self.lookahead, bool):

@@ -2,7 +2,7 @@
 
 queries        ids, metadata, frames and conditions (`trees` over `atoms`)
 selection      encoded queries selected and concatenated, without an object for any of them
-validate       arrays from a file, checked before anything follows an index in them
+validate       arrays from a file, checked before any kernel reads them
 """
 
 from headgate.snapshot.arrays.atoms import EncodedAtoms

@@ -161,14 +161,20 @@ class CutPools:
         return start, len(pool)
 
     def arrays(self) -> Cuts:
-        # an arithmetic shift keeps the sign in the high half, so halves compare as numbers do
         numbers, wide, texts = self._pools
-        return Cuts(
-            numbers=np.array(numbers, np.int64),
-            wide_high=np.array([cut >> 64 for cut in wide], np.int64),
-            wide_low=np.array([cut & _LOW_64_BITS for cut in wide], np.uint64),
-            texts=pack(texts),
-        )
+        high, low = split_wide(wide)
+        return Cuts(np.array(numbers, np.int64), high, low, pack(texts))
+
+
+def split_wide(cuts: Sequence[int]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]:
+    """Return the high and the low halves of numbers of up to 128 bits.
+
+    >>> split_wide([-1, 5])
+    (array([-1,  0]), array([18446744073709551615,                    5], dtype=uint64))
+    """
+    # an arithmetic shift keeps the sign in the high half, so halves compare as numbers do
+    high = np.array([cut >> 64 for cut in cuts], np.int64)
+    return high, np.array([cut & _LOW_64_BITS for cut in cuts], np.uint64)
 
 
 def decode_cuts(cuts: Cuts) -> tuple[list[int], list[int], list[str]]:

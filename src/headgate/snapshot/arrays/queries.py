@@ -34,7 +34,7 @@ _FRAME_ID = "framed"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EncodedQueries:
-    """Queries as nothing but arrays, so that they can be mapped from a file and read by kernels.
+    """Queries as nothing but arrays, so that they can be written to a file and read by kernels.
 
     `stream` is the number in the schema of a query's first stream, `frame` the number of its frame
     in `frames`. Where `has_metadata` is 0, the text in `metadata` is empty.

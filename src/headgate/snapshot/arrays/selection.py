@@ -57,7 +57,8 @@ def select_queries(encoded: EncodedQueries, places: Numbers, schema: Schema) -> 
         has_metadata=encoded.has_metadata[places],
         stream=encoded.stream[places],
         frame=encoded.frame[places],
-        frames=encoded.frames,
+        # all of them, as a copy: a view would keep the whole content of a file in memory
+        frames=take_texts(encoded.frames, np.arange(len(encoded.frames))),
         trees=Trees(_to_offsets(ends - starts), _renumber(program, numbers)),
         atoms=_take_atoms(encoded.atoms, used, schema),
     )

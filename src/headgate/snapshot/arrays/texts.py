@@ -1,4 +1,4 @@
-"""Strings as two arrays, to be mapped into memory as they are."""
+"""Strings as two arrays, to be written to a file as they are."""
 
 from __future__ import annotations
 

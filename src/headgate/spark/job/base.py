@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
-from pyspark.errors import StreamingQueryException
+from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -49,9 +49,10 @@ from headgate.spark.job.progress import (
 from headgate.spark.job.sinks import DirectorySink, MemorySink, OnRows, Sink, open_sink
 from headgate.spark.job.sources import SourceGroup
 from headgate.spark.job.unbounded import JobStopping
-from headgate.spark.session.failure import explain_failure
+from headgate.spark.session.failure import explain_failure, has_jvm_ended
 
 POLL_SECONDS = 0.2
+EACH_ROW_ONCE = "every row will be in the output once"
 
 OnBatch = Callable[[BatchResult, RunStats], None]
 OnNote = Callable[[str], None]
@@ -227,14 +228,17 @@ class BaseJob(ABC):
         # the background ends last: a compaction may run on after the last batch
         background, companions = self._open_background(), self._run_companions(spark, trigger)
         with background as self._start_in_background, companions:
-            query = writer.trigger(**trigger).start()  # type: ignore[arg-type]
+            try:
+                query = writer.trigger(**trigger).start()  # type: ignore[arg-type]
+            except (PySparkException, Py4JError, OSError) as error:
+                raise _explain_start(error, self._context.checkpoint) from error
             try:
                 self._watch(query)
             finally:
                 self._end(query)
         # a batch that came after the stop was refused on purpose, and is no failure
         if self._failure is not None and not isinstance(self._failure, JobStopping):
-            raise _explain_error(self._failure) from self._failure
+            raise _explain_error(self._failure, self._context.checkpoint) from self._failure
         self.stats.finish({} if self._companions is None else self._companions.progress())
         return self._build_result()
 
@@ -393,11 +397,29 @@ def _build_trigger(config: Pipeline) -> dict[str, str | bool]:
     return {"processingTime": f"{round(1000 * seconds)} milliseconds"}
 
 
-def _explain_error(error: BaseException) -> HeadgateError:
-    """Return the error of a batch in one line, without the traces of three programs."""
+def _explain_error(error: BaseException, checkpoint: Path) -> HeadgateError:
+    """Return why a job ended in one line, without the traces of three programs."""
     if isinstance(error, HeadgateError):
         return error
+    # an error of a batch is known by itself, so this one came between batches
+    if isinstance(error, StreamingQueryException):
+        return _explain_start(error, checkpoint)
+    reason = explain_failure(error)
+    if has_jvm_ended(error):
+        return JobError(
+            f"{reason}; the next start continues after the last complete batch: {EACH_ROW_ONCE}"
+        )
     return JobError(
-        f"a batch failed: {explain_failure(error)}; "
-        "the next start tries it again, and its rows will be in the output once"
+        f"a batch failed: {reason}; mend that, and the next start tries it again: {EACH_ROW_ONCE}"
+    )
+
+
+def _explain_start(error: BaseException, checkpoint: Path) -> HeadgateError:
+    """Return why Spark could not plan a batch; another start would fail in the same way."""
+    if has_jvm_ended(error):
+        return JobError(explain_failure(error))
+    return JobError(
+        f"Spark cannot plan a batch: {explain_failure(error)}; correct `options` of the source if "
+        f"one is at fault; if a file of {checkpoint}, restore it, or start afresh with another "
+        "`sink.path` and `checkpoint`"
     )

@@ -15,7 +15,8 @@ from headgate._toml import TomlTable, read_toml
 from headgate.errors import UsageError, did_you_mean, shorten
 from headgate.events.file_access import FORMATS
 from headgate.matching import KINDS as INDEX_KINDS
-from headgate.matching.asc.options import AscOptions, SequenceKind
+from headgate.matching.asc.options import MAX_WHOLE_NUMBER, AscOptions, SequenceKind
+from headgate.spark.job.batch.links import is_glob
 from headgate.spark.job.commit.compaction import DEFAULT_COMPACT_EVERY
 from headgate.spark.job.config import (
     NO_QUERIES,
@@ -27,7 +28,6 @@ from headgate.spark.job.config import (
     SinkConfig,
     SourceConfig,
 )
-from headgate.spark.job.sources import is_glob
 from headgate.spark.session.session import DEFAULT_MASTER
 from headgate.spark.stateful.continuous_query import DEFAULT_STATE_ROWS
 from headgate.spark.stateful.shard import Mode
@@ -141,7 +141,8 @@ def _read_asc(table: TomlTable) -> AscOptions:
         elif key == "threshold":
             options[key] = _read_threshold(table, text)
         else:
-            options[key] = table.get_optional_integer(key, least=0 if key == "block" else 1)
+            least = 0 if key == "block" else 1
+            options[key] = table.get_optional_integer(key, least=least, most=MAX_WHOLE_NUMBER)
         try:
             AscOptions(**{key: options[key]})
         except UsageError as error:
@@ -171,7 +172,7 @@ def _read_continuous(table: TomlTable) -> ContinuousConfig:
         cast(Mode, table.get_choice("mode", get_args(Mode), "update")),
         table.get_flag("expand"),
         allow,
-        table.get_integer("most_state_rows", DEFAULT_STATE_ROWS, least=1),
+        table.get_integer("most_state_rows", DEFAULT_STATE_ROWS, least=1, most=2**63 - 1),
     )
     table.check_all_used()
     return config
@@ -217,7 +218,7 @@ def _read_source(stream: str | None, table: TomlTable) -> SourceConfig:
     if kind in ("replay", "rate"):
         pace = table.get_optional_integer("rows_per_second", least=1)
     if kind in ("files", "rate"):
-        options = table.get_table("options").get_settings()
+        options = table.get_table("options").get_options()
     table.check_all_used()
     return SourceConfig(stream, kind, path, format, files, pace, options)
 

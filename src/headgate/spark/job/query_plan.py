@@ -32,6 +32,7 @@ from headgate.snapshot.manifest import MANIFEST_NAME
 from headgate.snapshot.segments import Tombstones
 from headgate.spark.frames import join_first
 from headgate.spark.job.batch.rows import build_match_schema
+from headgate.spark.job.commit.claim import JOB_FILE
 from headgate.spark.job.continuous_query import ContinuousQuery, build_reduction
 
 
@@ -348,8 +349,7 @@ class VersionFollower:
         """Return what the job does with a version, be it an earlier one."""
         if version == self.version:
             return self.current
-        # verified when a job took it up
-        snapshot = open_snapshot(self.directory(version), verify=False)
+        snapshot = open_snapshot(self.directory(version))
         return plan_queries(snapshot, version, self._selection)
 
     def list_ids(self, version: int) -> list[str]:
@@ -357,7 +357,7 @@ class VersionFollower:
         routed = self.plan(version).routed
         if routed is None:
             return []
-        queries = open_snapshot(self.directory(version), verify=False).query_set()
+        queries = open_snapshot(self.directory(version)).query_set()
         return [query.id for query in queries.filters(routed.name)]
 
     def require_version(self, version: int) -> int:
@@ -379,8 +379,9 @@ class VersionFollower:
         columns = self._describe_columns(plan)
         if None not in (self.columns, columns) and columns != self.columns:
             raise JobError(
-                f"with version {number} a match would have other columns than those in the output; "
-                "keep other attributes, or give the new schema a job of its own"
+                f"with version {number} a match would have other columns than those in the output, "
+                f"which {JOB_FILE} in the job's state lists; keep other attributes, give the new "
+                f"schema a job of its own, or restore {JOB_FILE} if it was changed"
             )
         self.columns = columns or self.columns
         self._fingerprint = fingerprint(snapshot.directory)

@@ -22,6 +22,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from headgate.errors import JobError
 from headgate.events import LineIndex, Piece, split_file
 from headgate.schema import Stream
+from headgate.spark.job.batch.links import LinkFilter, is_glob
 from headgate.spark.job.batch.work import Work, select_valid_rows
 from headgate.spark.job.commit.checkpoint import list_planned_files
 from headgate.spark.job.config import Pipeline, SourceConfig
@@ -63,7 +64,8 @@ class Source(Protocol):
 class FileSource:
     """Files that appear in a directory and never change afterwards.
 
-    `number` is the one that Spark's checkpoint gives to the source.
+    A file to which symbolic links lead again is read once. `number` is the one that Spark's
+    checkpoint gives to the source.
     """
 
     has_ended = False
@@ -81,6 +83,7 @@ class FileSource:
         self._checkpoint = checkpoint
         self._number = number
         self._format = format
+        self._links = LinkFilter.from_source(path, options.get("pathGlobFilter"))
         # a user's options come last and prevail
         self._options = {
             "recursiveFileLookup": "true",
@@ -104,12 +107,17 @@ class FileSource:
         """Divide the batch's files, as the checkpoint lists them, among tasks."""
         # not from the frame, which silently skips a file that has gone
         names = list_planned_files(self._checkpoint, self._number, work.batch)
-        pieces = [piece for name in names for piece in split_file(name, format=self._format)]
+        pieces = [
+            piece
+            for name in names
+            if not self._links.is_repeated(name)
+            for piece in split_file(name, format=self._format)
+        ]
         return distribute_pieces(frame.sparkSession, work, pieces)
 
     def read_rows(self, spark: SparkSession, stream: Stream, used: tuple[str, ...]) -> DataFrame:
         """Return a second streaming frame over the files: typed rows of the used attributes."""
-        return select_valid_rows(self.open(spark), stream, used, self._format)
+        return select_valid_rows(self.open(spark), stream, used, self._format, self._links)
 
 
 class ReplaySource:
@@ -296,8 +304,3 @@ def count_parallel_tasks(spark: SparkSession) -> int:
 def _measure_piece(piece: Piece) -> int:
     """Return how large a piece is among others of its kind: in bytes, or in rows of Parquet."""
     return (os.path.getsize(piece.path) if piece.end is None else piece.end) - piece.start
-
-
-def is_glob(path: str) -> bool:
-    """Return whether a path is a pattern."""
-    return any(character in path for character in "*?[{")

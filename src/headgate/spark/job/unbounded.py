@@ -297,8 +297,8 @@ class UnboundedQuery:
         if error is None or isinstance(error, HeadgateError):
             return error
         return JobError(
-            f"query `{self.query.id}` failed on Spark's own join: {explain_failure(error)}; "
-            "the next start tries its batch again, and its rows will be in the output once"
+            f"query `{self.query.id}` failed on Spark's own join: {explain_failure(error)}; mend "
+            "that, and the next start tries its batch again: its rows will be in the output once"
         )
 
     def stop(self) -> None:

@@ -8,12 +8,16 @@ from contextlib import contextmanager
 from itertools import takewhile
 from typing import Any
 
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 
 from headgate.errors import HeadgateError, UsageError
 
 _RAISED = re.compile(r"^headgate\.errors\.\w+: (.*)$", re.MULTILINE)
+# What Spark puts around the reason for which a streaming query ended.
+_WRAPPED = re.compile(r"^\[STREAM_FAILED\] Query .*? terminated with exception: | SQLSTATE: \w+$")
+_WHY_ENDED = "it was killed, or ran out of memory (spark.driver.memory gives it more)"
+_GATEWAY_EXITED = "JAVA_GATEWAY_EXITED"  # PySpark's name for a JVM that ends before it answers
 _PYTHON = re.compile(r"^(?:\w+\.)*\w*(?:Error|Exception): .*$", re.MULTILINE)
 
 
@@ -23,18 +27,24 @@ def find_worker_error(error: BaseException) -> str | None:
     return messages[-1] if messages else None
 
 
+def has_jvm_ended(error: BaseException) -> bool:
+    """Return whether an error is only that Spark's JVM, or the way to it, is gone."""
+    is_thrown = isinstance(error, Py4JJavaError)  # then Java is there, and has raised it
+    return isinstance(error, Py4JError | ConnectionError) and not is_thrown
+
+
 def explain_failure(error: BaseException) -> str:
     """Return what went wrong in one line.
 
     >>> explain_failure(OSError(28, "No space left on device"))
     'OSError: [Errno 28] No space left on device'
     """
-    if isinstance(error, Py4JError | ConnectionError):
-        return "Spark's JVM has ended"
+    if has_jvm_ended(error):
+        return f"Spark's JVM has ended; {_WHY_ENDED}"
     if isinstance(error, PySparkException):
         # the last line of a Python traceback, or the first of Spark's own message
         lines = _PYTHON.findall(str(error)) or str(error).strip().split("\n")[:1]
-        return find_worker_error(error) or str(lines[-1])
+        return find_worker_error(error) or _WRAPPED.sub("", str(lines[-1]))
     return f"{type(error).__name__}: {error}"
 
 
@@ -54,10 +64,16 @@ def explain_start(master: str | None, output: list[str] | None = None) -> Iterat
         raise
     except Exception as error:
         on = f" on {master}" if master else ""
-        reason = _find_last_words(output or []) or _find_root_cause(error)
-        raise UsageError(
-            f"Spark did not start{on}: {reason}; check the master and the spark.* settings"
-        ) from None
+        reason, advice = _explain_start_error(error, _find_last_words(output or []))
+        raise UsageError(f"Spark did not start{on}: {reason}; {advice}") from None
+
+
+def _explain_start_error(error: Exception, last_words: str) -> tuple[str, str]:
+    """Return the reason and what to do; a JVM that was killed leaves no words of its own."""
+    is_silent = _GATEWAY_EXITED in str(error) and not last_words
+    if has_jvm_ended(error) or is_silent:
+        return "its JVM has ended", _WHY_ENDED
+    return last_words or _find_root_cause(error), "check the master and the spark.* settings"
 
 
 def _find_last_words(output: list[str]) -> str:

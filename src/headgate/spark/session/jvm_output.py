@@ -19,6 +19,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from threading import Lock, Thread
 
+from headgate.errors import make_printable
+
 CLOSE_TIMEOUT = 5  # seconds, in case something else holds the pipe open
 
 _REMARK = re.compile(r"WARNING: (Using incubator modules|package [\w.]+ not in [\w.]+)")
@@ -97,7 +99,8 @@ class JvmOutput:
         )
         return self._overflowing or bool(_REMARK.match(line) or _IDLE.match(line))
 
-    def _show(self, line: str) -> None:
+    def _show(self, text: str) -> None:
+        line = make_printable(text)
         if not self._exiting:
             with suppress(OSError, ValueError):  # sys.stderr was closed or replaced
                 sys.stderr.write(line)

@@ -120,6 +120,7 @@ def _start_session(settings: Mapping[str, str]) -> SparkSession:
         # after the user's own and those of Spark's files
         conf.setIfMissing(key, value)
     context = SparkContext(conf=conf)
+    _silence_lost_connections(context)
     try:
         session = SparkSession.builder.getOrCreate()
         session.conf.get("spark.sql.session.timeZone")  # only now Spark looks at spark.sql.*
@@ -127,6 +128,23 @@ def _start_session(settings: Mapping[str, str]) -> SparkSession:
         context.stop()
         raise
     return session
+
+
+def _silence_lost_connections(context: SparkContext) -> None:
+    """Let PySpark's server for accumulators end silently with the JVM that it serves.
+
+    It would print a traceback before the error of whoever works with the JVM.
+    """
+    server: Any = getattr(context, "_accumulatorServer", None)
+    if server is None:
+        return
+    report = server.handle_error
+
+    def handle_error(*arguments: object) -> None:
+        if not isinstance(sys.exc_info()[1], EOFError | ConnectionError):
+            report(*arguments)
+
+    server.handle_error = handle_error
 
 
 def is_submitted() -> bool:

@@ -6,7 +6,7 @@ that runs again after a crash meets the state that it met the first time.
 
 Rows that a query cannot need are skipped by Spark, before they cross to Python, but only where
 Spark's comparison equals ours: between a column of the declared type and constants of that type. An
-invalid row is never skipped, unless invalid rows are skipped anyway.
+invalid row is never skipped there: it is an error, or counted.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ from headgate.spark.stateful.shard import (
     decode_answers,
     use_rocks_db,
 )
+from headgate.spark.stateful.skipped import SkippedRows
 from headgate.spark.stateful.unbounded import build_unbounded_frame
 from headgate.sql import render_query, render_schema
 from headgate.sql.lexer import statements
@@ -94,7 +95,8 @@ def continuous(
         How many tasks keep the state of a query that compares by equality; 1 unless given. Set
         spark.sql.shuffle.partitions to as many: Spark keeps a state store for each partition.
     invalid : {"fail", "skip"}
-        Whether a row that does not fit its type or its CHECK stops the query, or is left out.
+        Whether a row that does not fit its type or its CHECK stops the query, or is left out;
+        `count_skipped` says how many were.
     most_state_rows : int, optional
         Let Spark's own join and aggregate run a query that bounded memory is not enough for, and
         stop it after the batch that brings its state above so many rows. `why_stopped` then says
@@ -193,12 +195,14 @@ def _build_bounded_frame(spec: QuerySpec, frames: Mapping[str, DataFrame]) -> Da
     reduced = [_reduce_stream(spec, name, frame) for name, frame in sorted(frames.items())]
     session = reduced[0].sparkSession
     _prepare_session(session, spec.shards)
-    return (
-        reduce(DataFrame.union, reduced)
+    skipped, together = SkippedRows(), reduce(DataFrame.union, reduced)
+    answers = (
+        (skipped.observe(together) if spec.invalid == "skip" else together)
         .groupBy("shard")
         .transformWithState(Shard(spec), ANSWER_SCHEMA, "Append", "None")
         .mapInArrow(decode_answers, output)
     )
+    return skipped.remember(answers) if spec.invalid == "skip" else answers
 
 
 def _reduce_stream(spec: QuerySpec, name: str, frame: DataFrame) -> DataFrame:
@@ -207,15 +211,16 @@ def _reduce_stream(spec: QuerySpec, name: str, frame: DataFrame) -> DataFrame:
     columns, names = select_numbered(frame, stream, used)
     if spec.mode == "update":  # all groups are given whenever a row comes, needed or not
         occurrences = spec.build_reduction().required_values(name)
-        columns = filter_needed_rows(
-            columns, stream, names, occurrences, with_invalid=spec.invalid == "fail"
-        )
+        columns = filter_needed_rows(columns, stream, names, occurrences)
     return columns.mapInArrow(Reducer(spec, name, names).reduce, REDUCED_SCHEMA)
 
 
 def _prepare_session(session: SparkSession, shards: int) -> None:
     """Choose RocksDB as the state store; warn where most of its partitions would be empty."""
     use_rocks_db(session)
+    # Spark sets up what coordinates state stores with its list of streaming queries, and a batch
+    # needs it too
+    session.streams.active  # noqa: B018
     partitions = int(str(session.conf.get(SHUFFLE_PARTITIONS)))
     if partitions > MAX_PARTITIONS_PER_SHARD * shards:
         warn(
@@ -230,12 +235,10 @@ def filter_needed_rows(
     stream: Stream,
     names: Sequence[str],
     occurrences: Sequence[Mapping[str, RequiredValues]],
-    *,
-    with_invalid: bool,
 ) -> DataFrame:
     """Return the rows that some occurrence of the stream may need; all where that is not known.
 
-    The columns of the frame are the attributes with these names.
+    Invalid rows are among them. The columns of the frame are the attributes with these names.
     """
     columns = dict(zip(names, map(F.col, frame.columns), strict=True))
     types = {n: arrow_type(f.dataType) for n, f in zip(names, frame.schema.fields, strict=True)}
@@ -249,13 +252,12 @@ def filter_needed_rows(
     if not by_occurrence or any(condition is None for condition in by_occurrence):
         return frame
     conditions = [condition for condition in by_occurrence if condition is not None]
-    # an invalid row must reach Python, which raises: it is kept whatever else it holds
-    if with_invalid:
-        for name in names:
-            invalid = _build_invalid(columns[name], stream, name) if name in typed else None
-            if invalid is None:
-                return frame
-            conditions += invalid
+    # an invalid row must reach Python, which raises or counts it: it is kept whatever else it holds
+    for name in names:
+        invalid = _build_invalid(columns[name], stream, name) if name in typed else None
+        if invalid is None:
+            return frame
+        conditions += invalid
     return frame.where(reduce(or_, conditions))
 
 

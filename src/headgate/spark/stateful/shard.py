@@ -25,6 +25,7 @@ from headgate.events.batch import select_attributes
 from headgate.events.tables import batch_from_table
 from headgate.queries import Query
 from headgate.schema import Schema, Stream
+from headgate.spark.stateful.skipped import SKIPPED
 from headgate.sql import Script
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 Mode = Literal["update", "complete"]
 Invalid = Literal["fail", "skip"]
 
-REDUCED_SCHEMA = "shard int, stream string, reduced binary"
+REDUCED_SCHEMA = "shard int, stream string, reduced binary, skipped long"
 ANSWER_SCHEMA = "answer binary"
 MAX_PART_BYTES = 1 << 20  # of a state: RocksDB is slow with values of many megabytes
 MAX_PIECE_BYTES = 16 << 20  # of an answer
@@ -114,30 +115,38 @@ class Reducer:
         """Yield all rows of a task as one small row per shard, for `mapInArrow`."""
         reduction = self.spec.build_reduction()
         parts: list[bytes] = []
+        skipped = 0
         for rows in combine_batches(batches):
-            parts.append(reduction.reduce(self.stream, self._events(rows, reduction)))
+            events = self._events(rows, reduction)
+            skipped += len(events.dead)
+            parts.append(reduction.reduce(self.stream, events))
             # merging bounds the memory of a task: a merged reduction is no larger than its parts
             if len(parts) == MAX_UNMERGED:
                 parts = [reduction.merge(self.stream, parts)]
         if parts:
             whole = reduction.merge(self.stream, parts)
-            yield self._build_rows(reduction.shard(self.stream, whole, self.spec.shards))
+            by_shard = reduction.shard(self.stream, whole, self.spec.shards)
+            yield self._build_rows(by_shard, skipped)
 
     def _events(self, rows: pa.Table, reduction: StreamReducer) -> EventBatch:
         stream = self.spec.bind().schema.stream(self.stream)
         used = reduction.attributes(self.stream)
         return validate_rows(rows, self.columns, stream, used, self.spec.invalid)
 
-    def _build_rows(self, by_shard: dict[int, bytes]) -> pa.RecordBatch:
-        """Return a row for each shard: each must see every batch, as `mode="complete"` needs it."""
+    def _build_rows(self, by_shard: dict[int, bytes], skipped: int) -> pa.RecordBatch:
+        """Return a row for each shard: each must see every batch, as `mode="complete"` needs it.
+
+        The first one has the number of rows that were left out.
+        """
         shards = range(self.spec.shards)
         return pa.RecordBatch.from_arrays(
             [
                 pa.array(shards, pa.int32()),
                 pa.array([self.stream] * len(shards), pa.string()),
                 pa.array([by_shard.get(shard) for shard in shards], pa.binary()),
+                pa.array([skipped, *[0] * (len(shards) - 1)], pa.int64()),
             ],
-            names=["shard", "stream", "reduced"],
+            names=["shard", "stream", "reduced", SKIPPED],
         )
 
 

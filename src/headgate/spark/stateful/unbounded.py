@@ -37,6 +37,7 @@ from headgate.queries import Aggregate, Query, Source
 from headgate.schema import Stream
 from headgate.spark.frames import select_numbered, warn
 from headgate.spark.stateful.shard import QuerySpec, use_rocks_db, validate_rows
+from headgate.spark.stateful.skipped import SKIPPED, SkippedRows
 from headgate.sql import render_name, render_predicate
 from headgate.sql.render import render_path
 from headgate.stateful.analysis.case import (
@@ -59,12 +60,13 @@ def build_unbounded_frame(
     reason = _explain_refusal(query, streaming=streaming)
     if reason:
         raise _refuse(why, reason)
+    skipped = SkippedRows()
     try:
-        frame = _build_select(spec, query, streams)
+        frame = _build_select(spec, query, streams, skipped)
     except AnalysisException as error:
         raise _refuse(why, str(error).split("\n", maxsplit=1)[0]) from None
     if not streaming:
-        return frame
+        return skipped.remember(frame) if spec.invalid == "skip" else frame
     use_rocks_db(frame.sparkSession)
     return cap_state(frame, query.id, most_state_rows)
 
@@ -112,9 +114,11 @@ def _find_equalities(where: Predicate) -> Iterator[set[str]]:
         yield {where.left.source, where.right.source}
 
 
-def _build_select(spec: QuerySpec, query: Query, streams: Mapping[str, DataFrame]) -> DataFrame:
+def _build_select(
+    spec: QuerySpec, query: Query, streams: Mapping[str, DataFrame], skipped: SkippedRows
+) -> DataFrame:
     """Build FROM, WHERE, GROUP BY and SELECT by the DataFrame API."""
-    frames = [_build_source(spec, query, streams, source) for source in query.sources]
+    frames = [_build_source(spec, query, streams[s.stream.name], s, skipped) for s in query.sources]
     # a cross join with a condition: Spark's optimizer turns the equalities into keys
     joined = reduce(DataFrame.join, frames).where(render_predicate(query.where))
     by = list_output_columns(query)
@@ -154,19 +158,21 @@ def _cast_output(column: Column, expression: Attribute | Aggregate, name: str) -
 
 
 def _build_source(
-    spec: QuerySpec,
-    query: Query,
-    streams: Mapping[str, DataFrame],
-    source: Source,
+    spec: QuerySpec, query: Query, rows: DataFrame, source: Source, skipped: SkippedRows
 ) -> DataFrame:
     """Return the valid rows of a stream, with the used attributes where SQL looks for them."""
     stream = source.stream
     used = list_used_attributes(query, stream, {source.alias})
-    frame, names = select_numbered(streams[stream.name], stream, used)
-    types = pa.schema([(f"c{n}", stream[u].type.arrow) for n, u in enumerate(used)])
+    frame, names = select_numbered(rows, stream, used)
+    columns = [(f"c{n}", stream[u].type.arrow) for n, u in enumerate(used)]
+    types = pa.schema([*columns, (SKIPPED, pa.int64())])
     # rows are checked in Python, where the rules for types and CHECK are
     checker = RowChecker(spec, stream.name, names, used)
     checked = frame.mapInArrow(checker.check, from_arrow_schema(types))
+    if spec.invalid == "skip":
+        # a stream that is read twice is counted once
+        is_first = next(s for s in query.sources if s.stream == stream) == source
+        checked = (skipped.observe(checked) if is_first else checked).where(F.isnull(SKIPPED))
     nested = _nest_columns({tuple(u.split(".")): F.col(f"c{n}") for n, u in enumerate(used)})
     return checked.select(*nested).alias(source.alias)
 
@@ -204,12 +210,20 @@ class RowChecker:
     used: tuple[str, ...]
 
     def check(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the valid rows, each attribute in its declared type, for `mapInArrow`."""
+        """Yield the valid rows, each attribute in its declared type, for `mapInArrow`.
+
+        After them may come a row that has only the number of those that were left out.
+        """
         stream = self.spec.bind().schema.stream(self.stream)
         numbers = [f"c{number}" for number in range(len(self.used))]
         for rows in batches:
             events = validate_rows(rows, self.columns, stream, self.used, self.spec.invalid)
-            yield events.table.rename_columns(numbers)
+            valid = events.table.rename_columns(numbers)
+            yield valid.append_column(SKIPPED, pa.nulls(valid.num_rows, pa.int64()))
+            if events.dead:
+                nothing = [pa.nulls(1, field.type) for field in valid.schema]
+                count = pa.array([len(events.dead)], pa.int64())
+                yield pa.RecordBatch.from_arrays([*nothing, count], names=[*numbers, SKIPPED])
 
 
 def _build_expression(expression: Attribute | Aggregate) -> Column:

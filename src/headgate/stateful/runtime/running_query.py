@@ -138,7 +138,8 @@ class RunningQuery:
         stream
             The name of a stream that the query reads.
         rows
-            An Arrow table or batch, a pandas DataFrame or a list of dicts.
+            An Arrow table or batch, a DataFrame of pandas or Polars, or a list of dicts. A missing
+            attribute is NULL.
 
         Returns
         -------
@@ -148,12 +149,20 @@ class RunningQuery:
         Raises
         ------
         EventError
-            A row does not fit its stream, and `invalid` is "fail". Nothing has changed then.
+            A row does not fit its stream, and `invalid` is "fail"; or, whatever that is, a key or
+            column is no attribute of the stream. Nothing has changed then.
         """
         program = self._program
         program.check_reads(stream)
         declared = program.schema.stream(stream)
         batch = batch_from_rows(rows, declared, columns=program.attributes(stream))
+        # Whoever pushes rows makes them, so a name that is not declared is a mistake of the caller.
+        if batch.unknown:
+            name = next(iter(batch.unknown))
+            raise EventError(
+                f"rows of {stream} have `{name}`, which is no attribute of it "
+                f"({did_you_mean(name, declared.names)}); declare it, or leave it out of the rows"
+            )
         if batch.dead and self._invalid == "fail":
             letter = batch.dead[0]
             raise EventError(f"row {letter.event} of {stream}: {letter.reason}")

@@ -184,13 +184,12 @@ def find_deciding(offsets, program):
         begin, size = offsets[q], offsets[q + 1] - offsets[q]
         for i in range(size):
             entry = program[begin + i]
-            # an atom is a subtree by itself; AND and OR begin where their first part does
-            first[i] = i if entry >= 0 else first[i - 1]
-            if entry <= -16:
-                child = i - 1
-                for _ in range((-16 - entry) // 2):
-                    first[i] = first[child]
-                    child = first[child] - 1
+            # an atom is a subtree by itself, as is an AND of nothing; others begin where their
+            # first part does
+            parts = 0 if entry >= 0 else (-16 - entry) // 2 if entry <= -16 else 1
+            first[i] = i
+            for _ in range(parts):
+                first[i] = first[first[i] - 1]
         root = program[offsets[q + 1] - 1] if size else 0
         # the whole is an AND: step back over its parts, each of which decides
         if root <= -16 and root % 2 == 0:

@@ -15,6 +15,7 @@ from headgate.events import EventBatch, Piece, split_file
 from headgate.events.batch import select_attributes
 from headgate.events.tables import batch_from_table
 from headgate.schema import Stream
+from headgate.spark.job.batch.links import LinkFilter
 from headgate.spark.worker import read_used
 
 
@@ -89,7 +90,11 @@ def read_typed_rows(
 
 
 def select_valid_rows(
-    paths: DataFrame, stream: Stream, used: tuple[str, ...], format: str | None
+    paths: DataFrame,
+    stream: Stream,
+    used: tuple[str, ...],
+    format: str | None,
+    links: LinkFilter,
 ) -> DataFrame:
     """Return the valid events of files, whose paths are in the first column, as typed rows.
 
@@ -97,7 +102,7 @@ def select_valid_rows(
     """
     # numbered columns cross to Spark, and get their names back there
     types = pa.schema([(f"c{n}", stream[name].type.arrow) for n, name in enumerate(used)])
-    reader = FileReader(stream.keep_checks_on(used), used, format)
+    reader = FileReader(stream.keep_checks_on(used), used, format, links)
     rows = paths.mapInArrow(reader.read, from_arrow_schema(types))
     return rows.select(*[F.col(f"c{n}").alias(name) for n, name in enumerate(used)])
 
@@ -109,13 +114,16 @@ class FileReader:
     stream: Stream
     used: tuple[str, ...]
     format: str | None
+    links: LinkFilter
 
     def read(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the rows of files, for `mapInArrow`, which cannot take names with dots."""
         numbers = [f"c{number}" for number in range(len(self.used))]
         for paths in batches:
-            for path in map(str, paths.column(0).to_pylist()):
-                pieces = split_file(_strip_scheme(path), format=self.format)
+            for path in map(_strip_scheme, map(str, paths.column(0).to_pylist())):
+                if self.links.is_repeated(path):
+                    continue
+                pieces = split_file(path, format=self.format)
                 for _, events in read_events(pieces, self.stream, self.used):
                     yield events.table.select(list(self.used)).rename_columns(numbers)
 

@@ -32,6 +32,7 @@ from headgate.spark.job.commit.records import START_AFRESH
 
 MARK_FILE = ".job"
 JOB_FILE = "job.json"
+METADATA_FILE = "metadata"  # in Spark's checkpoint
 
 JobFacts = Mapping[str, str | None]
 """What may not change from run to run: the sources, the sink, the columns of the output."""
@@ -119,6 +120,12 @@ def _read_mark(directory: Path) -> str | None:
         return (directory / MARK_FILE).read_text(encoding="ascii").strip() or None
     except FileNotFoundError:
         return None
+    except UnicodeDecodeError:
+        raise _damaged(directory / MARK_FILE) from None
+
+
+def _damaged(path: Path) -> JobError:
+    return JobError(f"{path}: was changed or damaged; restore it")
 
 
 def check_batches(log: BatchLog, checkpoint: Path, first: int = 0) -> None:
@@ -130,6 +137,12 @@ def check_batches(log: BatchLog, checkpoint: Path, first: int = 0) -> None:
         -1 if last is None else last
         for last in (find_last_planned(checkpoint), find_last_committed(checkpoint))
     )
+    # Spark writes it before it plans anything, and cannot start without it
+    if planned >= 0 and not (checkpoint / METADATA_FILE).exists():
+        raise JobError(
+            f"{checkpoint / METADATA_FILE}: is missing from Spark's checkpoint; restore it, or "
+            f"{START_AFRESH}"
+        )
     done = -1 if log.last_batch is None else max(log.last_batch - first, -1)
     # Spark plans a batch, we log it, Spark commits it: a crash may come between any two
     if planned - done not in (0, 1) or done - committed not in (0, 1):
@@ -143,11 +156,13 @@ def check_batches(log: BatchLog, checkpoint: Path, first: int = 0) -> None:
 def read_job_facts(state: Path) -> dict[str, str | None]:
     """Return what earlier runs recorded about the job; nothing before the first."""
     try:
-        facts: dict[str, str | None] = json.loads((state / JOB_FILE).read_text(encoding="utf-8"))
+        facts = json.loads((state / JOB_FILE).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
-    except ValueError:
-        raise JobError(f"{state / JOB_FILE}: was changed or damaged; restore it") from None
+    except (ValueError, RecursionError):
+        raise _damaged(state / JOB_FILE) from None
+    if not isinstance(facts, dict) or not all(isinstance(f, str | None) for f in facts.values()):
+        raise _damaged(state / JOB_FILE)
     return facts
 
 
@@ -160,7 +175,7 @@ def check_job_facts(state: Path, facts: JobFacts) -> None:
             raise JobError(
                 f"{state}: the {key} of this job was {before[key]}, and is {now} now; "
                 "a job cannot become another, so give this one a `sink.path` and `checkpoint` "
-                "of its own"
+                f"of its own, or restore {JOB_FILE} there if it was changed"
             )
     if before != facts:
         write_atomically(state / JOB_FILE, json.dumps(dict(facts), indent=1) + "\n")
