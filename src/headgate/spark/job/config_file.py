@@ -142,7 +142,7 @@ def _read_asc(table: TomlTable) -> AscOptions:
             options[key] = _read_threshold(table, text)
         else:
             least = 0 if key == "block" else 1
-            options[key] = table.get_optional_integer(key, least=least, most=MAX_WHOLE_NUMBER)
+            options[key] = table.get_optional_integer(key, least=least, limit=MAX_WHOLE_NUMBER)
         try:
             AscOptions(**{key: options[key]})
         except UsageError as error:
@@ -172,7 +172,7 @@ def _read_continuous(table: TomlTable) -> ContinuousConfig:
         cast(Mode, table.get_choice("mode", get_args(Mode), "update")),
         table.get_flag("expand"),
         allow,
-        table.get_integer("most_state_rows", DEFAULT_STATE_ROWS, least=1, most=2**63 - 1),
+        table.get_integer("most_state_rows", DEFAULT_STATE_ROWS, least=1, limit=2**63 - 1),
     )
     table.check_all_used()
     return config

@@ -113,7 +113,7 @@ class RoutingJob(BaseJob):
         self, number: int, plan: QueryPlan, stream: Stream, stage: Path
     ) -> RoutingTaskPlan:
         return RoutingTaskPlan(
-            batch=number,
+            batch_id=number,
             version=plan.version,
             snapshot=str(self._queries.directory(plan.version)),
             stream=stream,

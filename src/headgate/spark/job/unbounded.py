@@ -364,7 +364,7 @@ class AnswerWriter:
     """Stages the rows of a batch; pickled to the tasks."""
 
     query: ContinuousQuery
-    batch: int
+    batch_id: int
     columns: pa.Schema
     stage: str
     format: str
@@ -375,7 +375,7 @@ class AnswerWriter:
             for rows in batches:
                 named = pa.Table.from_batches([rows.rename_columns(self.columns.names)])
                 table = named.cast(self.columns)
-                file.write(label_rows(table, self.batch, self.query.id, self.query.version))
+                file.write(label_rows(table, self.batch_id, self.query.id, self.query.version))
         parts = [] if file.part is None else [json.dumps(asdict(file.part))]
         yield pa.RecordBatch.from_pydict({"part": pa.array(parts, pa.string())})
 

@@ -45,7 +45,7 @@ class RoutingTaskPlan:
         "report string, positions binary, hits binary, reduced map<string, binary>"
     )
 
-    batch: int
+    batch_id: int
     version: int
     snapshot: str
     stream: Stream
@@ -136,7 +136,7 @@ class _Matcher:
                 self._schema,
                 self._kept,
                 self._queries.versions,
-                batch_id=self._plan.batch,
+                batch_id=self._plan.batch_id,
                 set_version=self._plan.version,
                 source=source,
             ):
@@ -165,7 +165,7 @@ def _run_task(plan: RoutingTaskPlan, batches: Iterator[tuple[str, EventBatch]]) 
         matcher = _Matcher(plan, matches_file) if plan.routed else None
         # one batch is in memory at a time, whatever the size of the share
         for source, batch in batches:
-            dead_file.write(build_dead_table(batch.dead, plan.batch))
+            dead_file.write(build_dead_table(batch.dead, plan.batch_id))
             unknown.update(batch.unknown)
             samples += describe_letters(batch.dead[: MAX_SAMPLES - len(samples)])
             reducer.add(batch)

@@ -30,7 +30,7 @@ class Work(Protocol):
     """
 
     @property
-    def batch(self) -> int:
+    def batch_id(self) -> int:
         """The number of the batch; read on the driver and in tasks."""
 
     @property

@@ -48,7 +48,7 @@ class SharingTaskPlan:
 
     report_schema: ClassVar[str] = "report string"
 
-    batch: int
+    batch_id: int
     application: str
     plan: str
     stream: str | None
@@ -131,7 +131,7 @@ class _PlanWalk:
             self._traffic[build_key(path, origin)] += measure_traffic(origin, rows, origin.stream)
         # the plan may be an older one than that of this batch, where rows come from elsewhere
         answers = self._walk(path, flow, rows, loaded, name)
-        self._results.add(DEAD, build_dead_table(batch.dead, self._work.batch))
+        self._results.add(DEAD, build_dead_table(batch.dead, self._work.batch_id))
         self._unknown.update(batch.unknown)
         self._samples += describe_letters(batch.dead[: MAX_SAMPLES - len(self._samples)])
         self._counts += Counts(
@@ -150,7 +150,7 @@ class _PlanWalk:
             if isinstance(moving, Delivery):
                 answers += moved.num_rows
                 query_id = moving.query.id
-                table = label_rows(moved, work.batch, query_id, loaded.versions[query_id])
+                table = label_rows(moved, work.batch_id, query_id, loaded.versions[query_id])
                 self._results.add(encode_folder(query_id), table)
             # inside the application nothing is stored: `run_plan` takes the rows on by itself
             elif find_receiver(plan, moving) is not None:
