@@ -69,7 +69,7 @@ def read_toml(path: Path, page: str = "docs/reference/pipeline.md") -> TomlTable
 class TomlTable:
     """A table whose keys are read one by one, each with its type checked.
 
-    `check_all_used` refuses what nobody read. Every error has the line of what it is about.
+    `check_all_used` refuses what was not read. Every error has the line of what it is about.
     """
 
     def __init__(
@@ -302,7 +302,7 @@ class TomlTable:
 
     def make_missing_error(self, key: str) -> PipelineError:
         """Return the error for a missing key; a similar one that was not read may be meant."""
-        # A key that nobody read and that is close to the missing one is the likely mistake.
+        # A key that was not read and that is close to the missing one is the likely mistake.
         for written in self._values:
             hint = did_you_mean(written, [key])
             if written not in self._used and hint.startswith("did"):

@@ -56,7 +56,7 @@ def test_what_follows_is_blamed_on_what_is_written() -> None:
 def test_sentences() -> None:
     """Read by somebody who has never seen the paper."""
     assert blamed("SELECT A FROM S, T WHERE A = D").sentence == (
-        "`S.A` is put out and can take infinitely many values"
+        "`S.A` is an output column and can take infinitely many values"
     )
     assert blamed("SELECT A FROM S, T WHERE B < D AND A = 1").sentence == (
         "by `B < D` rows of `S` must be counted for infinitely many values"

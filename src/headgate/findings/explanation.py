@@ -116,7 +116,7 @@ class _FlipSearch:
         return None
 
     def flips(self, changes: dict[str, Value | None]) -> bool:
-        """Tell whether changes flip the answer; raises _Exhausted past the budget."""
+        """Return whether changes flip the answer; raises _Exhausted past the budget."""
         self.tries_left -= 1
         if self.tries_left < 0:
             raise _Exhausted

@@ -293,10 +293,10 @@ def _match_by_kernel(pair: PredicatePair, budget: int) -> tuple[PredicateMatch, 
 
 
 def _build_predicate(pair: PredicatePair, match: PredicateMatch, *, grown: bool) -> Predicate:
-    """Return the stream's predicate as written, with what it lacks; anew where its boxes grew."""
+    """Return the stream's predicate as written, with what it lacks."""
     if match.covered:
         return pair.stream
-    # HCR replaces boxes of the stream, so all are written anew; other methods only add some.
+    # HCR replaces boxes of the stream, so all are written again; other methods only add some.
     unchanged = 0 if grown else len(pair.stream_boxes)
     before = (pair.stream,) if unchanged else ()
     relaxed = disjunction((*before, *map(pair.predicate, to_parts(match.boxes[unchanged:]))))

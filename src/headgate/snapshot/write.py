@@ -59,7 +59,7 @@ def write_snapshot(
     if target.exists():
         raise _name_taken_error(target)
     try:
-        # the stage lies beside the target, since a rename works only within a file system
+        # the stage lies next to the target, since a rename works only within a file system
         target.parent.mkdir(parents=True, exist_ok=True)
         with make_stage(target) as stage:
             manifest = write_segments(queries, stage, parent)

@@ -103,7 +103,7 @@ class Cursor:
                 raise self.make_error(TooLarge, "the expression nests too deeply", hint)
             if parts > MAX_NAME_PARTS:
                 raise self.make_error(TooLarge, f"a name has more than {MAX_NAME_PARTS} parts")
-            # Tests are counted anew inside parentheses; behind them the outer count goes on.
+            # Tests are counted again inside parentheses; behind them the outer count goes on.
             if word == "(":
                 opened.append((place, tests, in_between))
                 tests, in_between = 0, False

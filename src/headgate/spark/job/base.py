@@ -274,7 +274,7 @@ class BaseJob(ABC):
             work = partial(
                 _compact_if_due, self._sink.root, self._config.sink, batch.number, self._log.parts
             )
-            # beside the next batches, which need not wait for it
+            # while the next batches run, which need not wait for it
             self._start_in_background(work)
 
     def _watch(self, query: StreamingQuery) -> None:
@@ -345,7 +345,7 @@ class BaseJob(ABC):
 
     @contextmanager
     def _open_background(self) -> Iterator[Callable[[Callable[[], object]], None]]:
-        """Run one thing at a time beside the batches; what comes meanwhile is dropped."""
+        """Run one thing at a time while batches run; what comes meanwhile is dropped."""
         with ThreadPoolExecutor(1) as pool:
             running: list[Future[object]] = []
 

@@ -187,7 +187,7 @@ class _QuerySorter:
                 self.refused.append(QuerySetError(text))
 
     def explain_left_out(self) -> list[str]:
-        """Return why queries do not run that nobody selected by id."""
+        """Return why queries do not run that were not selected by id."""
         reasons = []
         if self.unread:
             reasons.append(
@@ -317,7 +317,7 @@ class VersionFollower:
         return self.version
 
     def _note_problem(self, problem: str) -> None:
-        """Note why a version is not taken up, though not before each batch anew."""
+        """Note why a version is not taken up, once and not before each batch."""
         if problem != self._problem:
             self._note(problem)
         self._problem = problem

@@ -3,7 +3,7 @@
 `foreachBatch` is called at least once for each batch. The order below makes that exactly once:
 
     1. the version of the queries is logged               a replay runs under the same one
-    2. tasks stage their rows, and so does the driver     nobody sees them
+    2. tasks stage their rows, and so does the driver     no reader sees them
     3. the staged parts appear under the batch's number   a replay puts its own in their place
     4. the state of continuous queries has a file         a replay writes it again
     5. counts, parts and that file's checksum are logged  a replay finds that nothing is left to do

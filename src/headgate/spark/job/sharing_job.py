@@ -3,7 +3,7 @@
 As for every job (`routing_job`), the order makes exactly once of at least once:
 
     1. the number of the plan is logged                   a replay runs under the same one
-    2. tasks walk their rows through the plan, and stage  nobody sees what they staged
+    2. tasks walk their rows through the plan, and stage  no reader sees what they staged
     3. what crosses to other applications is sent         a replay leaves it as it is
     4. results appear under the batch's number            a replay puts its own in their place
     5. counts are logged                                  a replay finds that nothing is left to do

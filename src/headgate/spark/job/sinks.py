@@ -33,7 +33,11 @@ from headgate.spark.job.commit.output import (
 from headgate.spark.job.config import Pipeline
 
 StagedParts = Mapping[str, Sequence[Part]]
-"""The parts of a batch by folder: `matches`, `dead`, and one for each query that gave answers."""
+"""The parts of a batch by folder.
+
+The folders are `matches`, `dead` and, for each query that gave any, `answers/ID`; a job that shares
+streams has `traffic` too. Unbounded queries write `unbounded/ID` by `write_folder`.
+"""
 
 OnRows = Callable[[str, pa.Table, int], None]
 """Called with the kind of rows, the first of them, and how many there are in the batch."""

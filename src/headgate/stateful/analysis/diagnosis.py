@@ -94,7 +94,11 @@ def _describe_role(fault: Fault, column: Column) -> str:
     aggregate = fault.aggregate
     if aggregate is not None and aggregate.argument == column and "2" in fault.condition:
         return f"is seen by {_write_aggregate(aggregate)}, which needs every value,"
-    return "is put out" if fault.theorem in ("5.6", "5.10") else "makes a group of every value"
+    return (
+        "is an output column"
+        if fault.theorem in ("5.6", "5.10")
+        else "makes a group of every value"
+    )
 
 
 def _write_aggregate(aggregate: Aggregate) -> str:

@@ -21,7 +21,7 @@ Int64s = npt.NDArray[np.int64]
 
 MAX_ARROW_TARGETS = 64  # constructs that a micro-arrow can lead to: the bits of a word
 
-# Places in a tally: events, those that matched nothing, constructs evaluated, steps along a
+# Places in a tally: events, those that no condition held for, constructs evaluated, steps along a
 # micro-arrow, and all steps from one construct to the next.
 EVENTS, DROPPED, EVALUATED, MICRO, FOLLOWED, TALLY_SIZE = range(6)
 
@@ -66,9 +66,9 @@ def evaluate_events(  # noqa: PLR0915 (one loop; its parts would hand over twent
     for w in range(words):
         some[w // block] |= alive[w]
     micros = np.zeros(count + 1, np.int64)  # how many of the steps so far followed a micro-arrow
-    every = ~np.uint64(0) >> np.uint64(
-        max(0, MAX_ARROW_TARGETS - count)
-    )  # places to evaluate (GEB)
+    # A bit for each place in the sequence that is not evaluated yet, which the paper's global
+    # evaluation bitmap (GEB) has as a 0; at first all of them.
+    every = ~np.uint64(0) >> np.uint64(max(0, MAX_ARROW_TARGETS - count))
     used = evaluated = dropped = micro = followed = 0
     offsets[0] = 0
     e = start

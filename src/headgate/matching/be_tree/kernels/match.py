@@ -86,7 +86,12 @@ class EventArrays(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Working memory of one thread; all but the last two is 0, or NONE, between two events."""
+    """Working memory of one thread.
+
+    Between two events `at` is NONE, and `result`, `passed`, `failed` and the number in `touched`
+    are 0, but for the first word of `result`: its bits are all set, as TRUE_PREDICATE is there. The
+    rest is what the last event has left.
+    """
 
     at: Int64s  # by column: the place of the event's value in `EventArrays`, or NONE
     result: Words  # bits of the predicates in the bitmap
