@@ -25,6 +25,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from headgate.errors import HeadgateError, JobError
+from headgate.spark.job.batch.stopping import JobStopping
 from headgate.spark.job.batch.work import Work
 from headgate.spark.job.commit.checkpoint import check_checkpoint
 from headgate.spark.job.commit.claim import (
@@ -48,7 +49,6 @@ from headgate.spark.job.progress import (
 )
 from headgate.spark.job.sinks import DirectorySink, MemorySink, OnRows, Sink, open_sink
 from headgate.spark.job.sources import SourceGroup
-from headgate.spark.job.unbounded import JobStopping
 from headgate.spark.session.failure import explain_failure, has_jvm_ended
 
 POLL_SECONDS = 0.2

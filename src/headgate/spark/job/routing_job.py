@@ -26,16 +26,17 @@ from headgate.queries import read_queries
 from headgate.schema import Stream
 from headgate.snapshot import publish
 from headgate.spark.job.base import BaseJob, JobContext
-from headgate.spark.job.batch.task import RoutingTaskPlan, RoutingTaskResult, merge_reports
+from headgate.spark.job.batch.routing_task import RoutingTaskPlan, RoutingTaskResult, merge_reports
 from headgate.spark.job.commit.claim import check_job_facts, read_job_facts
 from headgate.spark.job.commit.output import ANSWERS, Part, StagedFile, new_stage
-from headgate.spark.job.order import OrderCoordinator
+from headgate.spark.job.order import OrderCoordinator, open_order
 from headgate.spark.job.progress import BatchResult, OrderReport, QueryHits
-from headgate.spark.job.query_plan import QueryPlan, QuerySelection, VersionFollower
+from headgate.spark.job.query_plan import QueryPlan, QuerySelection
 from headgate.spark.job.sinks import DirectorySink
 from headgate.spark.job.sources import SourceGroup, describe_sources, open_sources
 from headgate.spark.job.state import ReducedEvents, RunningQueries, StateFiles
-from headgate.spark.job.unbounded import UnboundedQueries
+from headgate.spark.job.unbounded_queries import UnboundedQueries
+from headgate.spark.job.versions import VersionFollower
 
 MAX_SHOWN_ERRORS = 5  # of queries in files that were refused
 
@@ -166,8 +167,7 @@ def open_routing_job(context: JobContext) -> RoutingJob:
         config.continuous,
         note,
     )
-    asc = config.queries.index.asc
-    order = None if asc is None else OrderCoordinator(state / "order.json", asc, note)
+    order = open_order(state / "order.json", config.queries.index, note)
     return RoutingJob(context, SourceGroup(sources), queries, running, unbounded, order)
 
 

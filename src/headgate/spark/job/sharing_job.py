@@ -30,11 +30,15 @@ from headgate.spark.job.base import BaseJob, JobContext
 from headgate.spark.job.commit.claim import check_job_facts
 from headgate.spark.job.commit.output import TRAFFIC, Part, StagedFile, new_stage
 from headgate.spark.job.config import Pipeline, SharingConfig
-from headgate.spark.job.continuous_query import check_answer_columns
+from headgate.spark.job.event_reduction import check_answer_columns
 from headgate.spark.job.progress import BatchResult, QueryHits
 from headgate.spark.job.sharing.exchange import Exchange, FileExchange, PlanFiles, load_plan
 from headgate.spark.job.sharing.link_traffic import build_traffic_table, sum_by_link
-from headgate.spark.job.sharing.task import SharingTaskPlan, SharingTaskResult, merge_reports
+from headgate.spark.job.sharing.sharing_task import (
+    SharingTaskPlan,
+    SharingTaskResult,
+    merge_reports,
+)
 from headgate.spark.job.sources import SourceGroup, describe_sources, open_sources
 
 EXCHANGE_SOURCE = "exchange"  # the name of the source that other applications send to

@@ -20,9 +20,9 @@ from headgate.events import EventBatch, Piece, read_piece
 from headgate.schema import Stream
 from headgate.sharing.plan import Delivery
 from headgate.sharing.plan_execution import find_receiver, run_plan
+from headgate.spark.job.batch.routing_task import describe_letters
 from headgate.spark.job.batch.rows import build_dead_table, label_rows
-from headgate.spark.job.batch.task import describe_letters
-from headgate.spark.job.batch.work import read_events, read_typed_rows, select_shares
+from headgate.spark.job.batch.work import read_typed_rows, select_shares
 from headgate.spark.job.commit.log import Counts
 from headgate.spark.job.commit.output import DEAD, Part, StagedFile, encode_folder
 from headgate.spark.job.progress import MAX_SAMPLES
@@ -33,7 +33,7 @@ from headgate.spark.job.sharing.link_traffic import (
     build_key,
     measure_traffic,
 )
-from headgate.spark.worker import BATCH_ROWS
+from headgate.spark.worker import BATCH_ROWS, read_pieces
 
 MAX_BUFFERED_BYTES = 64 << 20
 
@@ -66,7 +66,7 @@ class SharingTaskPlan:
                 yield self._run_task(_read_arrived(pieces))
             else:
                 stream = self._entering
-                events = read_events(pieces, stream, stream.names)
+                events = read_pieces(pieces, stream, stream.names)
                 yield self._run_task((self.plan, None, batch) for _, batch in events)
 
     def process_rows(

@@ -30,6 +30,7 @@ from headgate.errors import HeadgateError, JobError, Unbounded
 from headgate.schema import Stream
 from headgate.spark.frames import arrow_schema
 from headgate.spark.job.batch.rows import label_rows
+from headgate.spark.job.batch.stopping import JobStopping
 from headgate.spark.job.commit.checkpoint import (
     check_checkpoint,
     find_last_planned,
@@ -48,7 +49,7 @@ from headgate.spark.job.commit.output import (
     write_atomically,
 )
 from headgate.spark.job.config import ContinuousConfig
-from headgate.spark.job.continuous_query import ContinuousQuery, build_reduction
+from headgate.spark.job.event_reduction import ContinuousQuery, build_reduction
 from headgate.spark.job.progress import UnboundedProgress
 from headgate.spark.job.query_plan import QueryPlan, add_advice
 from headgate.spark.job.sinks import DirectorySink, Sink
@@ -60,10 +61,6 @@ from headgate.spark.stateful.unbounded import list_used_attributes, why_stopped
 
 QUERY_FILE = "query.json"
 STAGED_SCHEMA = "part string"
-
-
-class JobStopping(Exception):
-    """Raised in a batch that came when the job was already ending: Spark will ask for it again."""
 
 
 class UnboundedQueries:
