@@ -32,7 +32,6 @@ from headgate.spark.job.commit.output import ANSWERS, Part, StagedFile, new_stag
 from headgate.spark.job.order import OrderCoordinator, open_order
 from headgate.spark.job.progress import BatchResult, OrderReport, QueryHits
 from headgate.spark.job.query_plan import QueryPlan, QuerySelection
-from headgate.spark.job.sinks import DirectorySink
 from headgate.spark.job.sources import SourceGroup, describe_sources, open_sources
 from headgate.spark.job.state import ReducedEvents, RunningQueries, StateFiles
 from headgate.spark.job.unbounded_queries import UnboundedQueries
@@ -174,9 +173,9 @@ def open_routing_job(context: JobContext) -> RoutingJob:
 def _open_queries(context: JobContext) -> VersionFollower:
     """Return the queries, once it is certain that the job is still the one that it was."""
     config, state, note = context.config, context.state, context.callbacks.on_note
-    is_directory = isinstance(context.sink, DirectorySink)
+    stays = context.sink.root is not None
     # files on the disk keep their columns for good; other sinks have none to keep
-    columns = read_job_facts(state).get("columns") if is_directory else None
+    columns = read_job_facts(state).get("columns") if stays else None
     names = tuple(source.stream for source in config.sources if source.stream is not None)
     selection = QuerySelection(
         names or None,
@@ -193,7 +192,7 @@ def _open_queries(context: JobContext) -> VersionFollower:
         **describe_sources(config),
         "mode": config.continuous.mode,
         "expand": str(config.continuous.expand).lower(),
-        "columns": queries.columns if is_directory else None,
+        "columns": queries.columns if stays else None,
     }
     check_job_facts(state, facts)
     for text in queries.current.left_out:

@@ -52,7 +52,7 @@ from headgate.spark.job.config import ContinuousConfig
 from headgate.spark.job.event_reduction import ContinuousQuery, build_reduction
 from headgate.spark.job.progress import UnboundedProgress
 from headgate.spark.job.query_plan import QueryPlan, add_advice
-from headgate.spark.job.sinks import DirectorySink, Sink
+from headgate.spark.job.sinks import Sink
 from headgate.spark.job.sources import FileSource, Source, count_parallel_tasks
 from headgate.spark.session.failure import explain_failure
 from headgate.spark.stateful.continuous_query import SHUFFLE_PARTITIONS, continuous
@@ -210,7 +210,7 @@ def _list_used(continuous_query: ContinuousQuery, stream: Stream) -> tuple[str, 
 
 def _check_output(query: UnboundedQuery, sink: Sink, state: Path) -> None:
     """Raise a JobError where a query without state would number its batches over existing ones."""
-    if isinstance(sink, DirectorySink) and query.is_new and list_spans(sink.root / query.folder):
+    if sink.root is not None and query.is_new and list_spans(sink.root / query.folder):
         raise JobError(
             f"{sink.root / query.folder}: holds answers of query `{query.query.id}` that its state "
             f"in {state} does not know; restore the state, or delete the answers"
@@ -241,8 +241,7 @@ class UnboundedQuery:
         # holds the definition, and the number of the first batch under it
         state = state / Path(self.folder).name
         make_directory(state)
-        output = sink.root if isinstance(sink, DirectorySink) else None
-        self._log = BatchLog(state / LOG_FILE, output)
+        self._log = BatchLog(state / LOG_FILE, sink.root)
         self._first = _find_first_batch(state, query, self._log.last_batch, note)
         self._checkpoint = state / str(self._first)
         check_checkpoint(self._checkpoint)
