@@ -132,8 +132,6 @@ class Cursor:
         self.words += ("", "", "")  # so that `peek` looks ahead without a check
         self.place = 0
 
-    # What stands here
-
     def peek(self, ahead: int = 0) -> str:
         """Return the token in upper case; nothing at the end, and for strings and quoted names."""
         return self.words[self.place + ahead]
@@ -171,8 +169,6 @@ class Cursor:
     def extent(self, start: int) -> Extent:
         """Return the offsets from the token at a place to the one before this."""
         return self.tokens[start].start, self.tokens[max(start, self.place - 1)].end
-
-    # Names
 
     def read_name(self, expected: str) -> list[str]:
         """Step over a name, dotted or not, and return its parts."""
@@ -219,8 +215,6 @@ class Cursor:
         else:
             return False
         return True
-
-    # Errors
 
     def refuse_operand(self, expected: str) -> SqlError:
         """Return the error for a place where a name or a value has to stand."""
