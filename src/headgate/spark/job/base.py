@@ -25,7 +25,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from headgate.errors import HeadgateError, JobError
-from headgate.spark.job.batch.stopping import JobStopping
+from headgate.spark.job.batch.streaming import JobStopping, is_idle
 from headgate.spark.job.batch.work import Work
 from headgate.spark.job.commit.checkpoint import check_checkpoint
 from headgate.spark.job.commit.claim import check_batches, hold_lock
@@ -278,17 +278,11 @@ class BaseJob(ABC):
         )
 
     def _is_waiting(self, query: StreamingQuery) -> bool:
-        """Return whether Spark has looked for events and seen none.
-
-        At the start and between batches it has not. A replay that has ended still gives batches,
-        without events.
-        """
+        """Return whether this query and its companions have looked for events and seen none."""
         if self._companions is not None and not self._companions.are_waiting:
             return False
-        if self._sources.has_partly_ended:
-            return True
-        status = query.status
-        return str(status["message"]).startswith("Waiting") and not status["isDataAvailable"]
+        # a replay that has ended still gives batches, without events
+        return self._sources.has_partly_ended or is_idle(query)
 
     @contextmanager
     def _run_companions(

@@ -30,7 +30,7 @@ from headgate.errors import HeadgateError, JobError, Unbounded
 from headgate.schema import Stream
 from headgate.spark.frames import arrow_schema
 from headgate.spark.job.batch.rows import label_rows
-from headgate.spark.job.batch.stopping import JobStopping
+from headgate.spark.job.batch.streaming import JobStopping, is_idle
 from headgate.spark.job.commit.checkpoint import (
     check_checkpoint,
     find_last_planned,
@@ -274,10 +274,7 @@ class UnboundedQuery:
     @property
     def is_waiting(self) -> bool:
         """Whether it has looked for events and seen none, or has ended."""
-        if self._streaming is None or not self._streaming.isActive:
-            return True
-        status = self._streaming.status
-        return str(status["message"]).startswith("Waiting") and not status["isDataAvailable"]
+        return self._streaming is None or not self._streaming.isActive or is_idle(self._streaming)
 
     @property
     def why_ended(self) -> str | None:
