@@ -30,7 +30,8 @@ def prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
     rules = generate_pattern_rules(count, seed=seed)
     queries = QuerySet(Schema((rules.stream,)), rules.queries())
     few = list(queries)[:PAIRWISE]
-    findings: list[Finding] = []  # of the last timed run, for the facts
+    # What the last turn said, for the facts.
+    findings: list[Finding] = []
 
     def run_check() -> None:
         findings[:] = check(queries)

@@ -15,11 +15,20 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from benchmarks.workloads.integer_events import Mask, from_below, has_list, refuses, to_above
+from benchmarks.workloads.integer_events import (
+    EQUAL,
+    IN,
+    Codes,
+    Mask,
+    from_below,
+    has_list,
+    refuses,
+    to_above,
+)
 from headgate.predicate import TRUE
 from headgate.queries import Query, Source
 from headgate.snapshot.arrays import EncodedAtoms, EncodedQueries, Texts, Trees, encode_queries
-from headgate.snapshot.arrays.atoms import WITHIN
+from headgate.snapshot.arrays.atoms import SET_FORMS, WITHIN
 from headgate.snapshot.arrays.trees import AND
 
 if TYPE_CHECKING:
@@ -95,9 +104,9 @@ def _trees(offsets: Indices, atoms: npt.NDArray[np.int32]) -> Trees:
 
 
 def _keys(conjunctions: Conjunctions) -> Indices:
-    """Return a number for each predicate; two that accept the same values have the same.
+    """Return a number for each predicate; two of one form that accept the same have the same.
 
-    A list of values without a gap is an interval, and must be known as one.
+    A list of values without a gap has the cuts of an interval.
     """
     size = conjunctions.cardinality + 2
     operator, listed = conjunctions.operator, conjunctions.listed
@@ -105,7 +114,7 @@ def _keys(conjunctions: Conjunctions) -> Indices:
     start[from_below(operator)] = 0
     end[to_above(operator)] = 0
     places = (conjunctions.attribute.astype(np.int64) * size + start) * size + end
-    keys = places * 2 + refuses(operator)
+    keys = places * len(SET_FORMS) + _forms(operator)
     gappy = np.flatnonzero(_lengths(conjunctions) != np.diff(listed.offsets))
     if len(gappy):
         at = listed.predicate[gappy]
@@ -155,7 +164,7 @@ def _atoms(conjunctions: Conjunctions, firsts: Indices, other: EncodedAtoms) -> 
         kind=np.full(count, WITHIN, np.uint8),
         column=column,
         second=np.full(count, -1, np.int32),
-        code=np.zeros(count, np.uint8),
+        code=_forms(operator),
         negated=np.zeros(count, np.uint8),
         starts_inside=(from_below(operator) ^ refuses(operator)).astype(np.uint8),
         start=starts,
@@ -168,6 +177,14 @@ def _atoms(conjunctions: Conjunctions, firsts: Indices, other: EncodedAtoms) -> 
         ),
         cuts=replace(other.cuts, numbers=cuts),
     )
+
+
+def _forms(operator: Codes) -> Codes:
+    """Return how each set was written, as its place in `SET_FORMS`."""
+    forms = np.full(len(operator), SET_FORMS.index("range"), np.uint8)
+    forms[np.isin(operator, (EQUAL, IN))] = SET_FORMS.index("list")
+    forms[refuses(operator)] = SET_FORMS.index("exclusion")
+    return forms
 
 
 def _runs(conjunctions: Conjunctions, predicates: Indices) -> _Runs:

@@ -174,6 +174,45 @@ def test_explain_names_each_atom_and_a_flip() -> None:
     assert run("explain", "-q", "q.sql", "small", "--event", '{"a": 3}').exit_code == 0
 
 
+def test_explain_an_event_of_a_file(files: Path) -> None:
+    """The event at a line is explained as if it were given, without an index over all queries."""
+    arguments = ("explain", "-q", "q.sql", "small", "--events", "e.jsonl", "--line", "3")
+    result = run(*arguments, "--format", "json")
+    data = json.loads(result.stdout)
+    given = run("explain", "-q", "q.sql", "small", "--event", '{"a": 7}', "--format", "json")
+    expected = json.loads(given.stdout)
+    assert data.pop("source") == {"file": "e.jsonl", "line": 3}
+    assert expected.pop("found") is not None
+    assert data.pop("found") is None
+    assert data == expected
+    assert result.exit_code == given.exit_code == 1
+    table = run(*arguments)
+    assert "event      e.jsonl:3\n" in table.stdout
+    assert "index" not in table.stdout
+    assert "index      keyed" in run(*arguments, "--index", "keyed").stdout
+    (files / "e.csv").write_text("a,t\n1,x\n2,y\n")
+    csv = run("explain", "-q", "q.sql", "named", "--events", "e.csv", "--line", "2")
+    assert csv.exit_code == 0
+
+
+def test_explain_reads_only_its_query(files: Path) -> None:
+    """Others may be broken, or many."""
+    (files / "b.sql").write_text(QUERIES + "CREATE QUERY bad AS SELECT * FROM s WHERE b = 1;")
+    result = ran("explain", "-q", "b.sql", "small", "--events", "e.jsonl", "--line", "1")
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+def test_explain_notes_what_other_queries_would_see(files: Path) -> None:
+    """A CHECK on an attribute that this query does not read; keys that nobody declared."""
+    del files
+    result = ran("explain", "-q", "q.sql", "named", "--events", "e.jsonl", "--line", "4")
+    assert result.returncode == 1
+    assert "e.jsonl:4: a dead letter where queries read more attributes: `a`" in result.stderr
+    Path("u.jsonl").write_text('{"t": "xy", "b": 1}')
+    result = ran("explain", "-q", "q.sql", "named", "--events", "u.jsonl", "--line", "1")
+    assert "not in stream s, so ignored: `b`" in result.stderr
+
+
 def test_init_writes_a_schema_that_reads_back(files: Path) -> None:
     """What init writes, check and match accept; it does not overwrite."""
     assert run("init", "e.jsonl", "--name", "s", "-o", "new.sql").exit_code == 0
@@ -192,6 +231,16 @@ def test_init_writes_a_schema_that_reads_back(files: Path) -> None:
         (["match", "-q", "q.sql", "e.jsonl", "--stream", "z"], 2, "no stream `z`"),
         (["explain", "-q", "q.sql", "smal"], 3, "did you mean `small`"),
         (["explain", "-q", "q.sql", "small", "--event", "{"], 3, "broken JSON"),
+        (["explain", "-q", "q.sql", "smal", "--events", "e.jsonl", "--line", "1"], 3, "`small`"),
+        (["explain", "-q", "q.sql", "small", "--events", "e.jsonl", "--line", "2"], 3, "is blank"),
+        (["explain", "-q", "q.sql", "small", "--events", "e.jsonl", "--line", "4"], 3, "CHECK"),
+        (["explain", "-q", "q.sql", "small", "--events", "e.jsonl", "--line", "5"], 3, "dead let"),
+        (["explain", "-q", "q.sql", "small", "--events", "e.jsonl", "--line", "7"], 3, "it has 6"),
+        (["explain", "-q", "q.sql", "small", "--events", "e.jsonl", "--line", "0"], 2, "--line"),
+        (["explain", "-q", "q.sql", "small", "--events", "e.jsonl"], 2, "--line N"),
+        (["explain", "-q", "q.sql", "small", "--line", "1"], 2, "--events FILE"),
+        (["explain", "-q", "q.sql", "small", "--events", "none.jsonl", "--line", "1"], 3, "none."),
+        (["explain", "-q", "q.sql", "--events", "e.jsonl", "--line", "1"], 2, "which query?"),
         (["check", "-q", "e.txt"], 3, "e.txt"),
         (["match", "--nonsense"], 2, "nonsense"),
     ],

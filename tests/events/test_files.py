@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from headgate.errors import EventError, UsageError
-from headgate.events import EventBatch, files, read_events
+from headgate.events import EventBatch, files, read_event_at, read_events
 from headgate.schema import INT, STRING
 from tests.events.helpers import reasons, rows, stream
 
@@ -181,3 +181,66 @@ def test_large_events_make_smaller_batches(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(files, "MAX_BLOCK", 30)
     path = written(tmp_path, "e.jsonl", b'{"id": 1, "x": "y"}\n' * 5)
     assert [batch.total for batch in read_events(path, DECLARED)] == [2, 2, 1]
+
+
+BROKEN_JSON = b'\xef\xbb\xbf\n{"id": 1}\n{"id": "x"}\n\xff\n{"id": 2} 3\r\n\n{"ID": 3, "name": "c"}'
+BROKEN_CSV = b'\xef\xbb\xbf\nname,id\na,1\nb,x\n"c\n\n""d""",4\n\n1,2,3\ne,5\n"never closed\n6,7\n'
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "events"),
+    [
+        ("e.jsonl", BROKEN_JSON, 5),
+        ("e.jsonl.gz", BROKEN_JSON, 5),
+        ("e.csv", BROKEN_CSV, 6),
+        ("e.tsv.gz", BROKEN_CSV.replace(b",", b"\t"), 6),
+    ],
+)
+def test_one_event_of_a_text(tmp_path: Path, name: str, content: bytes, events: int) -> None:
+    """At its line each event is what it is in the whole file: the same row or dead letter."""
+    path = written(tmp_path, name, content)
+    (batch,) = read_events(path, DECLARED)
+    expected = dict(zip(batch.lines.tolist(), rows(batch), strict=True))
+    letters = {letter.line: letter for letter in batch.dead}
+    assert len(expected) + len(letters) == events
+    for line, row in expected.items():
+        single = read_event_at(path, DECLARED, line)
+        assert (rows(single), single.lines.tolist(), single.dead) == ([row], [line], ())
+    for line, letter in letters.items():
+        (dead,) = read_event_at(path, DECLARED, line).dead
+        assert (dead.line, dead.reason, dead.raw) == (line, letter.reason, letter.raw)
+
+
+def test_every_line_of_a_record(tmp_path: Path) -> None:
+    """A record of CSV is at each of its lines; the header and blank lines are none."""
+    path = written(tmp_path, "e.csv", BROKEN_CSV)
+    for line in (5, 6, 7):
+        assert rows(read_event_at(path, DECLARED, line)) == [{"id": 4, "name": 'c\n\n"d"'}]
+    for line, reason in ((1, "blank"), (2, "header"), (8, "blank"), (13, "no line 13; it has 12")):
+        with pytest.raises(EventError, match=reason):
+            read_event_at(path, DECLARED, line)
+
+
+def test_one_event_of_parquet(tmp_path: Path) -> None:
+    """Rows count from 1, over all row groups; a value outside its type is a dead letter."""
+    path = tmp_path / "e.parquet"
+    pq.write_table(pa.table({"ID": [1, 2, 1 << 40, 4], "x": [0] * 4}), path, row_group_size=3)
+    for row in (1, 2, 4):
+        assert rows(read_event_at(path, DECLARED, row)) == [{"id": row, "name": None}]
+    (letter,) = read_event_at(path, DECLARED, 3).dead
+    assert letter.line == 3
+    with pytest.raises(EventError, match="no row 5; it has 4"):
+        read_event_at(path, DECLARED, 5)
+
+
+def test_a_line_that_cannot_be(tmp_path: Path) -> None:
+    """Lines count from 1, end with the file, and a damaged file says so."""
+    path = written(tmp_path, "e.jsonl", JSON)
+    with pytest.raises(UsageError, match="lines count from 1"):
+        read_event_at(path, DECLARED, 0)
+    with pytest.raises(EventError, match=r"e\.jsonl: no line 5; it has 4"):
+        read_event_at(path, DECLARED, 5)
+    cut = tmp_path / "cut.jsonl.gz"
+    cut.write_bytes(gzip.compress(JSON)[:-12])
+    with pytest.raises(EventError, match="is it complete"):
+        read_event_at(cut, DECLARED, 5)

@@ -63,7 +63,6 @@ def random_part(dice: Seeded, depth: int) -> str:
                 r"\r",
                 "(?i:a)",
                 r"\p{Lu}",
-                r"[^\p{L}-]",
             ),
         )
     parts = [random_part(dice, depth - 1) for _ in range(1 + dice.below(2))]

@@ -14,10 +14,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import headgate as hg
-from headgate.errors import QueriesRejected, QuerySetError
-from headgate.queries import Query, QuerySet, compute_query_version
+from headgate.errors import QueriesRejected, QuerySetError, SqlError
+from headgate.queries import Query, QuerySet, compute_query_version, read_query
 from headgate.schema import Schema
-from headgate.sql import Rejected, Script
+from headgate.sql import Rejected, Script, WhereReader
 
 SCHEMA = "CREATE STREAM s (a INT, t STRING);"
 ROWS: list[dict[str, str | None]] = [
@@ -250,3 +250,57 @@ def test_ids_have_limits_wherever_they_enter(schema: Path, query_id: str, said: 
     with pytest.raises(QuerySetError, match=said):
         hg.build_index(loaded, "scan").insert(query)
     assert len(str(loaded.report.errors[0].error)) < 300
+
+
+@pytest.mark.parametrize("ending", [".jsonl", ".csv", ".parquet"])
+def test_one_query_is_read_without_the_others(
+    tmp_path: Path, schema: Path, ending: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is what the whole set has under its id, and no other condition is parsed."""
+    path = write(tmp_path / f"rules{ending}")
+    everything = hg.read_queries(schema, path)
+    parsed: list[str] = []
+    read = WhereReader.read
+
+    def note(reader: WhereReader, text: str) -> object:
+        parsed.append(text)
+        return read(reader, text)
+
+    monkeypatch.setattr(WhereReader, "read", note)
+    for id_ in everything.ids:
+        parsed.clear()
+        assert read_query(id_, schema, path) == everything[id_]
+        assert set(parsed) <= {row["where"] for row in ROWS if row["id"] == id_}
+        assert parsed
+    with pytest.raises(SqlError, match=f"rules{ending}:[35]:.*a value is expected"):
+        read_query("bad", schema, path)
+
+
+def test_one_query_of_a_script(tmp_path: Path) -> None:
+    """Streams are declared, comments skipped, and mistakes in other queries are not looked at."""
+    file = tmp_path / "rules.sql"
+    file.write_text(
+        SCHEMA
+        + """
+        SET TIME ZONE 'Europe/Berlin';
+        -- the first
+        CREATE QUERY first AS SELECT * FROM s WHERE nonsense > 1;
+        /* and */ CREATE /* another */ QUERY `the second` AS SELECT a, COUNT(*) FROM s GROUP BY a;
+        CREATE QUERY third AS SELECT * FROM s WHERE a = 3;
+        CREATE QUERY third AS SELECT * FROM s WHERE a = 4;"""
+    )
+    everything = hg.read_queries(file)
+    for id_ in ("the second", "third"):
+        assert read_query(id_, file) == everything[id_]
+    with pytest.raises(SqlError, match="no attribute `nonsense`"):
+        read_query("first", file)
+    with pytest.raises(QuerySetError, match="no query `thrid`; did you mean `third`"):
+        read_query("thrid", file)
+
+
+def test_a_query_that_may_be_on_a_broken_line(tmp_path: Path, schema: Path) -> None:
+    """A line without an id that could be read may be the one that is looked for."""
+    file = tmp_path / "rules.jsonl"
+    file.write_text('{"id": "near", "where": "a > 1"}\n{"id": "q", "where: \n')
+    with pytest.raises(QuerySetError, match=r"no query `q`; there are `near`; not read.*:2:1: not"):
+        read_query("q", schema, file)

@@ -144,7 +144,7 @@ def test_every_key(folder: Path) -> None:
 
 
 def test_what_is_left_out(folder: Path) -> None:
-    """As docs/how-to/share-streams.md has it; one super-peer alone is a network."""
+    """As docs/reference/network.md has it; one super-peer alone is a network."""
     result = described(
         folder,
         'files = ["schema.sql"]\n[nodes]\nsuper = ["A"]\n'
@@ -231,7 +231,7 @@ at = {{ min = 2026-01-01T00:00:00Z, max = 2026-01-01T00:00:00.000001Z }}
         (
             "rate = 100\n",
             "",
-            "19: [streams.S] has no `rate`; docs/how-to/share-streams.md explains it",
+            "19: [streams.S] has no `rate`; docs/reference/network.md explains it",
         ),
         ("row_bytes = 40", "row_bytes = 0", "22: `row_bytes` is 0.0; give the bytes of a row"),
         ('peer = "p"', 'peer = "P"', "20: no node `P`; did you mean `p`?"),
@@ -274,7 +274,7 @@ at = {{ min = 2026-01-01T00:00:00Z, max = 2026-01-01T00:00:00.000001Z }}
         (
             'target = "A"\n',
             "",
-            "41: [[queries]] has no `target`; docs/how-to/share-streams.md explains it",
+            "41: [[queries]] has no `target`; docs/reference/network.md explains it",
         ),
         (
             'leave = "inline"',
@@ -310,7 +310,7 @@ def test_mistakes(folder: Path, old: str, new: str, said: str) -> None:
 
 def test_no_streams(folder: Path) -> None:
     text = 'files = ["schema.sql"]\n[nodes]\nsuper = ["A"]\n'
-    with pytest.raises(PipelineError, match=r"there is no \[streams\]; docs/how-to/share"):
+    with pytest.raises(PipelineError, match=r"there is no \[streams\]; docs/reference/network"):
         described(folder, text)
     with pytest.raises(PipelineError, match=r":4: \[streams\] has no stream; name one"):
         described(folder, text + "[streams]")

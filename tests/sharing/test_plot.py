@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import math
+import re
+from itertools import combinations
 from pathlib import Path
+from random import Random
+from typing import Any
 
+import numpy as np
 import pytest
 
 from headgate.errors import UsageError
 from headgate.plots.network import plot_plan
+from headgate.plots.network_labels import Line, Surroundings, place_names
 from headgate.plots.network_layout import place_peers
 from headgate.sharing.network import Link, Network, Node
 from headgate.sharing.network_file import read_network
@@ -88,3 +94,95 @@ def test_places() -> None:
         assert math.dist(placed[link.ends[0]], placed[link.ends[1]]) == pytest.approx(1, abs=0.35)
     assert math.dist(placed["thin"], placed["n0"]) == pytest.approx(0.6, abs=0.1)
     assert place_peers(Network.of([Node("one")], [])) == {"one": (0.0, 0.0)}
+
+
+def draw_figure(file: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The figure of a network before it becomes a picture."""
+    figures: list[Any] = []
+    monkeypatch.setattr(
+        "headgate.plots.network.save_figure", lambda figure, _: figures.append(figure)
+    )
+    plot_plan(make_plan(plan_network(read_network(file))), file.with_suffix(".png"))
+    return figures[0]
+
+
+def test_names_lie_on_no_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names too long for their circles are off lines, peers and each other, in the picture."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    for name in ("schema.sql", "queries.sql"):
+        (tmp_path / name).write_text((EXAMPLE.parent / name).read_text())
+    text = re.sub(r"\bSP(\d)\b", r"superpeer-\1", EXAMPLE.read_text())
+    file = tmp_path / "network.toml"
+    file.write_text(re.sub(r"\bP(\d)\b", r"peer-\1", text))
+    figure = draw_figure(file, monkeypatch)
+    canvas: Any = FigureCanvasAgg(figure)
+    canvas.draw()
+    axes = figure.axes[0]
+    boxes = {text.get_text(): text.get_window_extent(canvas.get_renderer()) for text in axes.texts}
+    assert len(boxes) == 12
+    for line in axes.lines:
+        xs, ys = line.get_data()
+        # A link or a lane has two ends, a sign of a peer or stream one.
+        shares = np.linspace(0, 1, 400 if np.size(xs) == 2 else 1)[:, None]
+        ends = axes.transData.transform(np.column_stack([np.atleast_1d(xs), np.atleast_1d(ys)]))
+        for x, y in ends[0] + shares * (ends[-1] - ends[0]):
+            assert not any(box.contains(x, y) for box in boxes.values())
+    for box, other in combinations(boxes.values(), 2):
+        assert not box.overlaps(other)
+    assert all(box.x0 >= 0 and box.y0 >= 0 for box in boxes.values())
+
+
+def covers(middle: tuple[float, float], size: tuple[float, float], line: Line) -> bool:
+    """By points of the line, one every hundredth of its length."""
+    for share in np.linspace(0, 1, 101):
+        point = [a + share * (b - a) for a, b in zip(line.start, line.end, strict=True)]
+        if all(abs(p - m) < s / 2 for p, m, s in zip(point, middle, size, strict=True)):
+            return True
+    return False
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_names_of_random_networks(seed: int) -> None:
+    """Few names cover a line, where below their peers every third would; always the same ones."""
+    random = Random(seed)
+    count = 20
+    nodes = [f"gateway-{number}" for number in range(count)]
+    ends = {(random.randrange(max(0, i - 3), i), i) for i in range(1, count)}
+    ends |= {(random.randrange(i), i) for i in range(1, count) if random.random() < 0.3}
+    network = Network.of([*map(Node, nodes)], [Link((nodes[a], nodes[b])) for a, b in ends])
+    peers = {name: (1.2 * x, 1.2 * y) for name, (x, y) in place_peers(network).items()}
+    lines = [Line(peers[nodes[a]], peers[nodes[b]], 0.01) for a, b in ends]
+    sizes = dict.fromkeys(nodes, (0.55, 0.1))
+    around = Surroundings(lines, peers, 0.15, ((-20, -20), (20, 20)))
+    placed = place_names(sizes, around)
+    assert placed == place_names(sizes, around)
+
+    def count_covering(places: dict[str, tuple[float, float]]) -> int:
+        return sum(
+            any(covers(place, sizes[name], line) for line in lines)
+            for name, place in places.items()
+        )
+
+    below = {name: (x, y - 0.22) for name, (x, y) in peers.items()}
+    assert count_covering(below) > 5
+    assert count_covering(dict(placed)) <= 1
+    assert all(math.dist(placed[name], peers[name]) < 0.75 for name in nodes)
+
+
+def test_a_name_among_nothing_but_lines() -> None:
+    """It takes the place that covers least; without any lines it stands below its peer."""
+    spokes = [
+        Line((0, 0), (math.cos(angle), math.sin(angle)), 0.01)
+        for angle in np.linspace(0, 2 * math.pi, 40)
+        if not 0.4 < angle < 1.2
+    ]
+    around = Surroundings(spokes, {"n": (0, 0)}, 0.15, ((-2, -2), (2, 2)))
+    x, y = place_names({"n": (0.5, 0.1)}, around)["n"]
+    assert x > 0.1
+    assert y > 0.1
+    around = Surroundings([], {"n": (0, 0)}, 0.15, ((-2, -2), (2, 2)))
+    x, y = place_names({"n": (0.5, 0.1)}, around)["n"]
+    assert x == pytest.approx(0)
+    assert y < -0.15
+    assert place_names({}, around) == {}

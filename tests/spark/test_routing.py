@@ -323,11 +323,11 @@ def test_empty_frames_and_sets(frame: DataFrame, sales: QuerySet) -> None:
 
 def test_results_of_many_pieces(spark: SparkSession) -> None:
     """Answers too large to leave a worker at once leave in pieces, and none is lost."""
-    many, events = 60, 600
-    ids = [f"{number:03}" + "x" * 2_000 for number in range(many)]
+    many, events = 120, 600
+    ids = [f"{number:03}" + "x" * 990 for number in range(many)]
     rows = pa.table({"id": ids, "where": [f"volume >= {number}" for number in range(many)]})
     queries = hg.queries_from_dataframe(rows, STREAM)
-    frame = spark.range(events, numPartitions=1).selectExpr("id % 60 AS volume")
+    frame = spark.range(events, numPartitions=1).selectExpr(f"id % {many} AS volume")
     routed = frame.transform(hg.spark.route(queries))
     wrong = routed.filter(
         (F.size("queries") != F.col("volume") + 1)

@@ -56,11 +56,33 @@ def test_what_follows_is_blamed_on_what_is_written() -> None:
 def test_sentences() -> None:
     """Read by somebody who has never seen the paper."""
     assert blamed("SELECT A FROM S, T WHERE A = D").sentence == (
-        "`S.A` is an output column and can take infinitely many values"
+        "each value of `S.A` must be remembered, as it is selected, "
+        "and nothing limits how many there are"
     )
     assert blamed("SELECT A FROM S, T WHERE B < D AND A = 1").sentence == (
-        "by `B < D` rows of `S` must be counted for infinitely many values"
+        "rows of `S` must be counted for each value of `S.B`, as `B < D` may join them later, "
+        "and nothing limits how many there are"
     )
     assert blamed("SELECT DISTINCT A FROM S, T WHERE B < D AND C < E AND A = 1").sentence == (
-        "`B < D` and `C < E` need two minima of `S` at once"
+        "`B < D` needs the least `S.B` and `C < E` the least `S.C`, which may be in different rows "
+        "of `S`, so that more and more of them must be kept"
+    )
+    assert blamed(
+        "SELECT DISTINCT A FROM S, T WHERE B > D AND C < E AND A = 1"
+    ).sentence.startswith(
+        "`B > D` needs the greatest `S.B` and `C < E` the least `S.C`, which may be"
+    )
+    assert blamed("SELECT S.A FROM S, T WHERE B = E AND A = 1").sentence == (
+        "rows of `S` must be kept for each value of `S.B`, as `B = E` may join them later, "
+        "and nothing limits how many there are"
+    )
+    assert blamed("SELECT A, COUNT(*) FROM S GROUP BY A").sentence == (
+        "each value of `A` is a group of its own, and nothing limits how many there are"
+    )
+    assert blamed("SELECT MEDIAN(A) FROM S").sentence == (
+        "MEDIAN needs every value of `A`, and nothing limits how many there are"
+    )
+    assert blamed("SELECT MAX(A) FROM S, T WHERE B < D").sentence == (
+        "`MAX(S.A)` may come from any row of `S`, whichever `B < D` joins later, "
+        "so that all of them must be kept"
     )

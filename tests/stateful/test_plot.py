@@ -203,9 +203,9 @@ class TestGraph:
 
     def test_the_title_is_the_verdict(self) -> None:
         assert graph_of("q7").headline == "q needs only bounded memory"
-        assert graph_of("q4").headline == "q needs unbounded memory"
-        assert graph_of("q4").sentence.endswith("infinitely many values (Theorem 5.6, C3).")
-        assert graph_of("unknown").headline == "q: cannot tell whether its memory is bounded"
+        assert graph_of("q4").headline == "q: its memory keeps growing"
+        assert graph_of("q4").sentence.endswith("and nothing limits how many there are.")
+        assert graph_of("unknown").headline == "q: cannot tell whether its memory keeps growing"
         assert " But the aggregate may not depend on" in graph_of("unknown").sentence
 
     def test_a_contradiction_is_drawn_as_it_is(self) -> None:
@@ -226,7 +226,10 @@ class TestGraph:
     @pytest.mark.parametrize(
         ("select", "said"),
         [
-            (MANY_ALTERNATIVES, "q cannot be drawn: an OR of 4,096 conjunctions"),
+            (
+                MANY_ALTERNATIVES,
+                "q cannot be drawn: as an OR of ANDs the condition has 4,096 alternatives",
+            ),
             ("SELECT A FROM S WHERE A > 3", "q is a filter"),
             (
                 "SELECT S.A FROM S, T WHERE A > 3 AND A < 2",

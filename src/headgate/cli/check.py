@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Annotated
 from urllib.parse import quote
 
 import typer
-from rich.table import Table
+from rich.console import Group
+from rich.padding import Padding
 
+from headgate._display import format_count
 from headgate.cli.output import (
     ALL_WELL,
     FINDINGS,
@@ -24,17 +26,19 @@ from headgate.cli.output import (
     SchemaOption,
     StrictOption,
     escape,
-    format_count,
+    format_id,
     load_queries,
+    make_table,
     open_console,
     open_error_console,
     print_json,
     print_load_errors,
+    print_table,
     show_progress,
 )
 from headgate.errors import UsageError
 from headgate.events.json_lines import format_json
-from headgate.findings.checks import MAX_SECONDS, CheckRun, Finding, list_ids
+from headgate.findings.checks import MAX_SECONDS, CheckRun, Finding
 from headgate.plots.figures import check_plot_path
 from headgate.predicate.answer import Answer
 from headgate.queries import QuerySet
@@ -48,6 +52,10 @@ INTERRUPTED = 130  # as shells say it of Ctrl-C
 MAX_SHOWN_SUGGESTIONS = 4
 MAX_NAME_LENGTH = 200  # characters in the name of a file
 MAX_CONTINUATIONS = 5  # of a witness, for each of its rows
+PAPER_NOTE = (
+    "Theorems are those of Arasu et al., Characterizing Memory Requirements for Queries over "
+    "Continuous Data Streams."
+)
 MAX_QUERIES_WITH_SUGGESTIONS = 100  # in JSON, since looking for them takes its time
 
 
@@ -89,6 +97,10 @@ def check(
             "is named as open.",
         ),
     ] = MAX_SECONDS,
+    explain: Annotated[
+        bool,
+        typer.Option("--explain", help="Name the theorem and condition behind each verdict."),
+    ] = False,
     strict: StrictOption = False,
     format: FormatOption = Format.table,
 ) -> None:
@@ -107,6 +119,8 @@ def check(
         headgate check -q queries.sql
 
         headgate check -s schema.sql -q rules.jsonl --format json
+
+        headgate check -q queries.sql --id late_orders --explain
 
         headgate check -q queries.sql --id late_orders --witness streams --size 100 --plot it.png
     """
@@ -128,7 +142,7 @@ def check(
         errors = [row.as_json() for row in query_set.report.errors]
         print_json({"queries": _findings_to_json(findings), "errors": errors})
     else:
-        _print_findings(query_set, findings)
+        _print_findings(query_set, findings, explain=explain)
     # Files are written after the findings are shown, so that these are seen also if writing fails.
     if witness is not None:
         write_witnesses(findings, witness, size)
@@ -163,29 +177,51 @@ def _choose_exit_code(query_set: QuerySet, findings: list[Finding]) -> int:
     return UNKNOWN if Answer.UNKNOWN in answers else ALL_WELL
 
 
-def _print_findings(query_set: QuerySet, findings: list[Finding]) -> None:
+def _print_findings(query_set: QuerySet, findings: list[Finding], *, explain: bool) -> None:
     print_load_errors(query_set.report)
     # The sort is stable: queries at fault first, then the others, each in the order of the set.
     notable = [f for f in findings if not f.is_fine or f.reason or f.implied_by or f.memory]
     notable.sort(key=lambda finding: finding.is_fine)
     if notable:
-        table = Table("query", "finding", box=None, header_style="bold", pad_edge=False)
+        table = make_table("query", "finding")
         for finding in notable[:MAX_SHOWN_QUERIES]:
-            table.add_row(escape(finding.id), escape("\n".join(_describe_finding(finding))))
-        open_console().print(table)
+            lines = [*_describe_finding(finding), *(_describe_proof(finding) if explain else ())]
+            table.add_row(format_id(finding.id), Group(*map(_indent_line, lines)))
+        print_table(table)
         if len(notable) > MAX_SHOWN_QUERIES:
             open_console().print(
                 f"… and {len(notable) - MAX_SHOWN_QUERIES:,} more; --format json lists them all"
             )
+        if explain and any(f.memory is not None and f.memory.diagnosis for f in notable):
+            open_console().print(PAPER_NOTE)
     open_console().print(_summarize(query_set, findings))
+
+
+def _indent_line(line: str) -> Padding:
+    """Return a line that keeps its indentation where it is wrapped."""
+    text = line.lstrip(" ")
+    return Padding(escape(text), (0, 0, 0, len(line) - len(text)), expand=False)
 
 
 def _describe_finding(finding: Finding) -> list[str]:
     # The first line has the reason; what each stream stores, or suggestions, come below it.
-    implied = f"implied by {list_ids(finding.implied_by)}" if finding.implied_by else ""
     bound = describe_bound(finding)
-    first = "; ".join(part for part in (finding.reason, implied, bound) if part)
+    first = "; ".join([*finding.list_remarks(), *([bound] if bound else [])])
     return [first, *describe_memory(finding)]
+
+
+def _describe_proof(finding: Finding) -> Iterator[str]:
+    """Yield the condition of the paper that fails, and what makes that a proof."""
+    verdict = finding.memory
+    if verdict is None or verdict.diagnosis is None:
+        return
+    proof = "not enough for a no here"
+    if verdict.bounded is Answer.NO:
+        is_shown = verdict.analysis.has_witness
+        proof = (
+            "rows that break the query were built and tried" if is_shown else "proven in general"
+        )
+    yield f"  criterion: {verdict.diagnosis.criterion} fails; {proof}"
 
 
 def _summarize(query_set: QuerySet, findings: list[Finding]) -> str:
@@ -248,7 +284,9 @@ def write_witnesses(findings: list[Finding], directory: Path, size: int) -> None
     unbounded = [f for f in findings if f.bounded is Answer.NO]
     out = open_error_console()
     if not unbounded:
-        out.print("[yellow]note:[/] no query needs unbounded memory, so --witness writes nothing")
+        out.print(
+            "[yellow]note:[/] no query has memory that keeps growing, so --witness writes nothing"
+        )
     for finding in unbounded:
         assert finding.memory is not None
         # None where no witness can be built, or where the types have too few values for it.
@@ -269,7 +307,7 @@ def write_witnesses(findings: list[Finding], directory: Path, size: int) -> None
 
 
 WITNESS_README = """\
-`{query}` needs unbounded memory; query.sql has it.
+The memory of `{query}` keeps growing; query.sql has the query.
 
 Let any of the {size:,} rows of {file} arrive. Whoever remembers the same after two different
 selections of them answers wrongly after one of the two: let row k (counted from 0) be the last that

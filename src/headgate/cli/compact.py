@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from headgate.cli.output import Format, FormatOption, escape, format_count, open_console, print_json
+from headgate._display import format_count
+from headgate.cli.output import Format, FormatOption, escape, open_console, print_json
 from headgate.errors import UsageError
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.tree import Tree
 
+from headgate._display import format_count
 from headgate.cli.output import (
     ALL_WELL,
     FINDINGS,
@@ -18,19 +20,21 @@ from headgate.cli.output import (
     SchemaOption,
     StreamOption,
     escape,
-    format_count,
     load_queries,
+    load_query,
     open_console,
     open_error_console,
     print_json,
+    print_labelled,
     print_load_errors,
     select_stream,
 )
 from headgate.errors import EventError, UsageError, did_you_mean
-from headgate.events import parse_json_lines
-from headgate.events.json_lines import format_json
+from headgate.events import parse_json_lines, read_event_at
+from headgate.events.file_access import is_typed
 from headgate.findings import Explanation
 from headgate.findings import explain as explain_query
+from headgate.findings.explanation import TRUTH_WORDS
 from headgate.matching import Index, Placement, build_index, get_index_class
 from headgate.predicate import Row, collect_columns
 from headgate.queries import Query
@@ -39,7 +43,7 @@ from headgate.schema import Schema, Stream
 MAX_TREE_DEPTH, MAX_TREE_WIDTH = 4, 3  # of a tree, so that what is drawn can be read
 EVENT_HINT = "give one JSON object, such as '{\"qty\": 5}'"
 CONSTANT_CONDITIONS = {"TRUE": "always", "FALSE": "never"}  # as people say it
-MARKS = {True: "[green]✓ TRUE[/]", False: "[red]✗ FALSE[/]", None: "[yellow]? NULL[/]"}
+COLOURS = {True: "green", False: "red", None: "yellow"}
 
 
 def explain(
@@ -56,14 +60,35 @@ def explain(
             "--event", metavar="JSON", help="An event, as a JSON object.", show_default=False
         ),
     ] = None,
+    events: Annotated[
+        Path | None,
+        typer.Option(
+            "--events",
+            metavar="FILE",
+            help="A file of events: JSON lines, CSV or Parquet; with --line.",
+            show_default=False,
+        ),
+    ] = None,
+    line: Annotated[
+        int | None,
+        typer.Option(
+            "--line",
+            metavar="N",
+            min=1,
+            help="The line of the event, from 1; in Parquet its row.",
+            show_default=False,
+        ),
+    ] = None,
     kind: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--index",
             metavar="KIND",
-            help="The index to look in: auto, scan, keyed, be_tree or asc.",
+            help="The index to look in: auto, scan, keyed, be_tree or asc. By default auto, "
+            "and none with --events.",
+            show_default=False,
         ),
-    ] = "auto",
+    ] = None,
     tree: Annotated[
         bool, typer.Option("--tree", help="Draw the tree; with --index be_tree.")
     ] = False,
@@ -72,7 +97,8 @@ def explain(
     """Explain what a query means; with an event, why it matched or did not, atom by atom.
 
     With an event, it also names a small change, of at most two attributes, that flips the answer,
-    and the exit code is 0 for a match and 1 for none.
+    and the exit code is 0 for a match and 1 for none. The event is given as JSON, or by the file
+    and line where it stands. Then only this query is read, so that it is quick among very many.
 
     With `--tree`, it also draws the BE-Tree that holds all queries of the stream, and where this
     one is.
@@ -83,32 +109,46 @@ def explain(
 
         headgate explain -q queries.sql big_buys --event '{"side": "buy", "qty": 5}'
 
+        headgate explain -q queries.sql big_buys --events trades.jsonl --line 7
+
         headgate explain -q queries.sql big_buys --index be_tree --tree
 
         headgate explain -q queries.sql --stream trades --index be_tree --tree
     """
-    _check_usage(id, event, kind, tree)
-    query_set = load_queries(queries, schema)
-    # A query that is missing may be among the refused ones, so these are shown then.
-    if id is None or id not in query_set:
-        print_load_errors(query_set.report)
-    query = None if id is None else query_set[id]
-    stream_name = _choose_stream(query, query_set.schema, stream)
-    row = None if query is None or event is None else _parse_event(query, event)
-    # Only a filter is kept by an index; a join or an aggregate is explained without one.
-    is_indexed = query is None or query.kind == "filter"
-    if tree and not is_indexed:
-        raise UsageError(f"`{id}` is not a filter, so no tree holds it; leave out --tree")
-    index = build_index(query_set, kind, stream=stream_name) if is_indexed else None
+    _check_usage(id, event, kind or "auto", tree)
+    _check_event_options(id, event, events, line)
+    query: Query | None
+    if id is not None and events is not None and kind is None:
+        # An index needs all queries; without one, the others need not be read.
+        query, index = load_query(id, queries, schema), None
+        _choose_stream(query, query.schema, stream)
+    else:
+        query_set = load_queries(queries, schema)
+        # A query that is missing may be among the refused ones, so these are shown then.
+        if id is None or id not in query_set:
+            print_load_errors(query_set.report)
+        query = None if id is None else query_set[id]
+        stream_name = _choose_stream(query, query_set.schema, stream)
+        # Only a filter is kept by an index; a join or an aggregate is explained without one.
+        is_indexed = query is None or query.kind == "filter"
+        if tree and not is_indexed:
+            raise UsageError(f"`{id}` is not a filter, so no tree holds it; leave out --tree")
+        index = build_index(query_set, kind or "auto", stream=stream_name) if is_indexed else None
+    row, source = None, {}
+    if query is not None and event is not None:
+        row = _parse_event(query, event)
+    elif query is not None and events is not None and line is not None:
+        row = _read_event(query, events, line)
+        source = {"source": {"file": str(events), "line": line}}
     placement = index.locate(query.id) if query and index else None
     explanation = explain_query(query, row, placement) if query else None
     if format is Format.json:
-        fields = explanation.as_json() if explanation else {}
+        fields = (explanation.as_json() if explanation else {}) | source
         fields |= {"order": order} if (order := _get_order(index)) else {}
         print_json(fields | (_tree_to_json(index) if tree and index else {}))
     else:
         if explanation:
-            _print_explanation(explanation, index)
+            _print_explanation(explanation, index, f"{events}:{line}" if source else "")
         if tree and index:
             _print_tree(index, id, placement)
     # Only an event can fail to match: without one, explaining always succeeds.
@@ -127,6 +167,21 @@ def _check_usage(id: str | None, event: str | None, kind: str, tree: bool) -> No
         raise UsageError("--event is for one query; give its ID")
 
 
+def _check_event_options(
+    id: str | None, event: str | None, events: Path | None, line: int | None
+) -> None:
+    if (events is None) != (line is None):
+        raise UsageError(
+            "which event of the file? Give its line: --line N"
+            if line is None
+            else "--line is about a file of events; give it with --events FILE"
+        )
+    if events is not None and event is not None:
+        raise UsageError("which event? Give either --event or --events with --line")
+    if events is not None and id is None:
+        raise UsageError("--events is for one query; give its ID")
+
+
 def _choose_stream(query: Query | None, schema: Schema, named: str | None) -> str:
     """Return the stream whose queries are indexed: that of the query, or the named one."""
     if query is None:
@@ -142,11 +197,7 @@ def _choose_stream(query: Query | None, schema: Schema, named: str | None) -> st
 
 def _parse_event(query: Query, event: str) -> Row:
     """Return the event as typed values, under the names that the query uses."""
-    if len(query.sources) > 1:
-        raise UsageError(
-            f"`{query.id}` joins streams; leave out --event, as one event does not decide it"
-        )
-    stream = query.sources[0].stream
+    stream = _get_only_stream(query)
     _warn_of_unknown_keys(event, stream)
     # Only attributes that the condition reads are parsed; others may be missing or malformed.
     used = [column.name for column in collect_columns(query.where)]
@@ -162,6 +213,40 @@ def _parse_event(query: Query, event: str) -> Row:
         raise EventError(f"--event is empty; {EVENT_HINT}")
     rows: list[dict[str, Any]] = batch.table.to_pylist()
     return rows[0] if rows else {}
+
+
+def _read_event(query: Query, events: Path, line: int) -> Row:
+    """Return the event at a line of a file as typed values."""
+    stream = _get_only_stream(query)
+    used = [column.name for column in collect_columns(query.where)]
+    # As in `headgate match`: of Parquet only used columns are read.
+    only = used if is_typed(events) else None
+    batch = read_event_at(events, stream, line, columns=only)
+    if batch.dead:
+        # CHECK counts only for attributes that queries read, and this one may read fewer.
+        reason = batch.dead[0].reason
+        batch = read_event_at(events, stream.keep_checks_on(used), line, columns=only)
+        if batch.dead:
+            raise EventError(
+                f"{events}:{line}: a dead letter, which no query gets to see: "
+                f"{batch.dead[0].reason}"
+            )
+        note = f"{events}:{line}: a dead letter where queries read more attributes: {reason}"
+        open_error_console().print(f"[yellow]note:[/] {escape(note)}")
+    if batch.unknown:
+        names = ", ".join(f"`{name}`" for name in batch.unknown)
+        note = f"not in stream {stream.name}, so ignored: {names}"
+        open_error_console().print(f"[yellow]note:[/] {escape(note)}")
+    rows: list[dict[str, Any]] = batch.table.to_pylist()
+    return rows[0] if rows else {}
+
+
+def _get_only_stream(query: Query) -> Stream:
+    if len(query.sources) > 1:
+        raise UsageError(
+            f"`{query.id}` joins streams, so that no single event decides it; leave out the event"
+        )
+    return query.sources[0].stream
 
 
 def _warn_of_unknown_keys(event: str, stream: Stream) -> None:
@@ -185,28 +270,30 @@ def _get_order(index: Index | None) -> Sequence[str]:
     return index.describe().get("order", ()) if index is not None else ()
 
 
-def _print_explanation(explanation: Explanation, index: Index | None) -> None:
+def _print_explanation(explanation: Explanation, index: Index | None, source: str) -> None:
     out = open_console()
     plan = explanation.as_json()
     out.print(f"[bold]{escape(plan['id'])}[/]  ({plan['kind']}, version {plan['version']})")
-    out.print(f"  {escape(plan['sql'])}")
+    print_labelled("  ", escape(plan["sql"]))
     true_when = CONSTANT_CONDITIONS.get(plan["true_when"], plan["true_when"])
-    out.print(f"TRUE when  {escape(true_when)}")
-    out.print(f"reads      {escape(', '.join(plan['attributes'])) or 'nothing'}")
+    print_labelled("TRUE when  ", escape(true_when))
+    print_labelled("reads      ", escape(", ".join(plan["attributes"])) or "nothing")
     if explanation.placement is not None and index is not None:
-        out.print(f"index      {escape(_describe_placement(explanation.placement))}")
+        print_labelled("index      ", escape(_describe_placement(explanation.placement)))
         # Only the index that was chosen automatically has a reason for the choice.
         if reason := index.describe().get("chosen_because"):
-            out.print(f"           {escape(f'chosen because {reason}')}")
+            print_labelled("           ", escape(f"chosen because {reason}"))
     if order := _get_order(index):
-        out.print(f"order      {escape(', '.join(order))}; it adapts to the events")
+        print_labelled("order      ", f"{escape(', '.join(order))}; it adapts to the events")
     if explanation.row is None:
         return
+    if source:
+        print_labelled("event      ", escape(source))
     out.print()
     out.print(_build_condition_tree(explanation))
     out.print()
     out.print("[bold green]it matches[/]" if explanation.is_match else "[bold red]no match[/]")
-    out.print(_describe_flip(explanation))
+    out.print(escape(explanation.describe_flip()))
 
 
 def _describe_placement(placement: Placement) -> str:
@@ -214,18 +301,15 @@ def _describe_placement(placement: Placement) -> str:
     text = f"{placement.index}: {placement.how}"
     if placement.share is not None:
         text += f", about {100 * placement.share:.2g} % of them"
-    return "\n             ".join([text, *placement.conditions])
+    return "\n  ".join([text, *placement.conditions])
 
 
 def _build_condition_tree(explanation: Explanation) -> Tree:
     """Return the condition as a tree, each node with its truth."""
-    # The values that each atom read, by its text; inner nodes have none.
-    values = {a.condition: a.values for a in explanation.atoms}
     lines = []
-    for depth, text, truth in explanation.list_nodes():
-        read = ", ".join(f"{k} = {_format_value(v)}" for k, v in values.get(text, {}).items())
-        label = f"{MARKS[truth]}  {escape(text)}" + (f"  [dim]({escape(read)})[/]" if read else "")
-        lines.append((depth, label))
+    for depth, text, truth, read in explanation.list_labels():
+        label = f"[{COLOURS[truth]}]{TRUTH_WORDS[truth]}[/]  {escape(text)}"
+        lines.append((depth, label + (f"  [dim]({escape(read)})[/]" if read else "")))
     return _nest_labels(lines)
 
 
@@ -286,19 +370,3 @@ def _mark_leaves(
         trail[depth:] = [text.partition(" [leaf: ")[0]]
         is_own = depth % 2 == 0 and " → ".join(trail[::2]) in leaves
         yield depth, escape(text) + (f"  [bold green]← {escape(id)}[/]" if is_own else "")
-
-
-def _describe_flip(explanation: Explanation) -> str:
-    flip = explanation.flip
-    if flip is None:
-        effect = "keep it from matching" if explanation.is_match else "make it match"
-        return f"no change of one or two attributes would {effect}, as far as was searched"
-    changes = " and ".join(
-        f"{key} were {_format_value(new)} (it is {_format_value(old)})"
-        for key, (old, new) in flip.changes.items()
-    )
-    return f"it would {'match' if flip.matches else 'not match'} if {escape(changes)}"
-
-
-def _format_value(value: Any) -> str:
-    return "NULL" if value is None else format_json(value)

@@ -13,13 +13,13 @@ from headgate.cli.output import (
     SchemaOption,
     StreamOption,
     escape,
-    format_row,
     load_stream,
     open_console,
     print_json,
     read_condition,
 )
 from headgate.implication import implies as decide_implication
+from headgate.sql import render_row
 
 
 def implies(
@@ -54,7 +54,7 @@ def implies(
         print_json(fields)
     elif implication.witness is not None:
         open_console().print(
-            f"no: {escape(format_row(implication.witness))} is a row of P and none of Q"
+            f"no: {escape(render_row(implication.witness))} is a row of P and none of Q"
         )
     else:
         open_console().print(

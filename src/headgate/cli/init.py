@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from headgate.cli.output import escape, format_count, open_error_console
+from headgate._display import format_count
+from headgate.cli.output import escape, open_error_console
 from headgate.errors import UsageError, make_printable
 from headgate.events import infer_stream
 from headgate.sql import render_stream

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import typer
 
+from headgate._display import format_count
 from headgate.cli.expressions import Semantics, match_conditions
 from headgate.cli.order import OrderPlotOption, describe_order, find_adaptive_index, plot_order
 from headgate.cli.output import (
@@ -25,11 +26,11 @@ from headgate.cli.output import (
     StreamOption,
     StrictOption,
     escape,
-    format_count,
     load_queries,
     open_console,
     open_error_console,
     print_json,
+    print_labelled,
     print_load_errors,
     select_stream,
     show_progress,
@@ -256,14 +257,13 @@ def _print_matches(matches: Matches, format: Format, stats: MatchStats) -> None:
     remaining = MAX_SHOWN_EVENTS - stats.shown
     if remaining <= 0:
         return
-    out = open_console()
     if stats.shown == 0:
-        out.print("[bold]event  queries[/]")
+        open_console().print("[bold]event  queries[/]")
     for place in range(min(len(matches), remaining)):
         event = matches.first + place
         reason = matches.errors.get(event)
         text = ", ".join(matches[place]) if reason is None else f"not read: {reason}"
-        out.print(f"{event:>5}  {escape(text) or '[dim]none[/]'}")
+        print_labelled(f"{event:>5}  ", escape(text) or "[dim]none[/]")
         stats.shown += 1
 
 
@@ -282,7 +282,7 @@ def _print_summary(stats: MatchStats, events: Path, adaptive: AscIndex | None) -
     )
     if stats.hits:
         busiest = ", ".join(f"{escape(name)} ({n:,})" for name, n in stats.hits.most_common(5))
-        out.print(f"busiest: {busiest}")
+        print_labelled("busiest: ", busiest)
     silent = stats.queries - len(stats.hits)
     if silent:
         out.print(f"silent: {format_count(silent, 'query')} matched nothing")

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headgate.cli.output import escape, format_count, open_error_console
+from headgate._display import format_count
+from headgate.cli.output import escape, open_error_console
 from headgate.errors import UsageError
 from headgate.matching import Index
 from headgate.matching.auto import AutoIndex

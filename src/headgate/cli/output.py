@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -18,19 +18,24 @@ import typer
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 from rich.segment import Segment
+from rich.table import Table
 from rich.text import Text
 
 from headgate.errors import Position, SqlError, UsageError, make_printable
 from headgate.events.json_lines import format_json
 from headgate.predicate import Predicate
 from headgate.predicate.answer import Answer
-from headgate.queries import LoadReport, QuerySet, read_queries
-from headgate.schema import Schema, Stream, Value
-from headgate.sql import parse_where, render_literal
+from headgate.queries import LoadReport, Query, QuerySet, read_queries, read_query
+from headgate.schema import Schema, Stream
+from headgate.sql import parse_where
 
 ALL_WELL, FINDINGS, WRONG_USAGE, BAD_INPUT, UNKNOWN = range(5)
 EXIT_CODES = {Answer.YES: ALL_WELL, Answer.NO: FINDINGS, Answer.UNKNOWN: UNKNOWN}
 MAX_SHOWN_ERRORS = 20
+NO_QUERIES = "which queries? Give a file with -q FILE"
+PLAIN_WIDTH = 1_000_000  # of a file or pipe: no line is ever broken or cut there
+MIN_ID_WIDTH = 16
+ID_SEPARATORS = " _-./:,"
 
 # A line break inside a text: one before two spaces begins a line that continues the text.
 _LINE_BREAK = re.compile(r"\n(?!  )")
@@ -114,24 +119,73 @@ class PrintableConsole(Console):
             yield segment._replace(text=text)
 
 
-def format_count(number: int, noun: str) -> str:
-    """Return a number and its noun.
-
-    >>> format_count(1, "query"), format_count(2000, "query"), format_count(0, "match")
-    ('1 query', '2,000 queries', '0 matches')
-    """
-    if number == 1:
-        return f"1 {noun}"
-    # query → queries, match → matches, box → boxes; all others take an s.
-    plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "es" * noun.endswith(("ch", "x"))
-    return f"{number:,} {plural if plural != noun else noun + 's'}"
-
-
 def open_console() -> Console:
     """Return the console for results; lines are cut only where the output is a terminal."""
     # Into a file or pipe a line is never broken, as programs read it line by line.
     plain = not sys.stdout.isatty()
-    return PrintableConsole(highlight=False, soft_wrap=plain, width=200 if plain else None)
+    return PrintableConsole(highlight=False, soft_wrap=plain, width=PLAIN_WIDTH if plain else None)
+
+
+def make_table(*columns: str, right: Collection[str] = ()) -> Table:
+    """Return an empty table without lines, in which long words are broken and never cut."""
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for name in columns:
+        if name in right:
+            # Numbers keep their width: it is the text beside them that wraps.
+            table.add_column(name, justify="right", no_wrap=True)
+        else:
+            table.add_column(name, overflow="fold")
+    return table
+
+
+def print_table(table: Table) -> None:
+    """Print a table; into a file or pipe without the spaces that fill up its last column."""
+    out = open_console()
+    if not out.soft_wrap:
+        out.print(table)
+        return
+    with out.capture() as captured:
+        out.print(table)
+    for line in captured.get().removesuffix("\n").split("\n"):
+        typer.echo(line.rstrip(" "))
+
+
+def print_labelled(label: str, text: str) -> None:
+    """Print a label and a text in rich's markup; further lines of the text stand under its first.
+
+    The label's own spaces separate the two.
+    """
+    row = Table.grid()
+    row.add_column(no_wrap=True)
+    row.add_column(overflow="fold")
+    row.add_row(label, text)
+    print_table(row)
+
+
+def format_id(query_id: str, share: float = 0.4) -> str:
+    """Return an id for a cell of a table, where it takes at most this share of a terminal."""
+    width = max(MIN_ID_WIDTH, int(share * open_console().width))
+    # Line breaks of its own are escaped before those are added that wrap it.
+    lines = wrap_id(make_printable(query_id.replace("\n", "\\u000a")), width).split("\n")
+    return "\n".join(map(escape, lines))
+
+
+def wrap_id(query_id: str, width: int) -> str:
+    """Return an id in lines of this width, each broken behind a separator where there is one.
+
+    >>> print(wrap_id("team/north/disk-is-nearly-full", 14))
+    team/north/
+    disk-is-
+    nearly-full
+    """
+    lines = []
+    while len(query_id) > width:
+        # A separator in the first half would leave too short a line.
+        cuts = (query_id.rfind(separator, width // 2, width) + 1 for separator in ID_SEPARATORS)
+        cut = max(cuts) or width
+        lines.append(query_id[:cut])
+        query_id = query_id[cut:]
+    return "\n".join([*lines, query_id])
 
 
 def open_error_console() -> Console:
@@ -174,9 +228,18 @@ def load_queries(
 ) -> QuerySet:
     """Read the queries of all files; the caller shows what was refused."""
     if not queries:
-        raise UsageError("which queries? Give a file with -q FILE")
+        raise UsageError(NO_QUERIES)
     with show_progress("reading queries") as advance:
         return read_queries(*(schema or ()), *queries, strict=strict, progress=advance)
+
+
+def load_query(
+    query_id: str, queries: list[Path] | None, schema: list[Path] | None = None
+) -> Query:
+    """Read one query; all others are skipped, which takes a fraction of the time."""
+    if not queries:
+        raise UsageError(NO_QUERIES)
+    return read_query(query_id, *(schema or ()), *queries)
 
 
 def load_stream(schema: list[Path] | None, name: str | None) -> Stream:
@@ -203,17 +266,6 @@ def read_condition(name: str, text: str, stream: Stream) -> Predicate:
         return parse_where(text, stream)
     except SqlError as error:
         raise error.shift_to(Position(name)) from None
-
-
-def format_row(row: Mapping[str, Value | None]) -> str:
-    """Return a row as people read it.
-
-    >>> format_row({"qty": 3, "side": None})
-    'qty = 3, side = NULL'
-    """
-    return (
-        ", ".join(f"{name} = {render_literal(value)}" for name, value in row.items()) or "any row"
-    )
 
 
 def print_load_errors(report: LoadReport) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from headgate._display import format_count
 from headgate.cli.output import (
     ALL_WELL,
     FINDINGS,
@@ -17,7 +18,6 @@ from headgate.cli.output import (
     SchemaOption,
     StrictOption,
     escape,
-    format_count,
     load_queries,
     open_console,
     print_json,

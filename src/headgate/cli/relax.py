@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from headgate._display import format_count
 from headgate.cli.output import (
     EXIT_CODES,
     Format,
@@ -15,18 +16,16 @@ from headgate.cli.output import (
     SchemaOption,
     StreamOption,
     escape,
-    format_count,
-    format_row,
     load_stream,
-    open_console,
     print_json,
+    print_labelled,
     read_condition,
 )
 from headgate.implication import Relaxation
 from headgate.implication import relax as relax_stream
 from headgate.plots.figures import check_plot_path
 from headgate.predicate.answer import Answer
-from headgate.sql import render_predicate
+from headgate.sql import render_predicate, render_row
 
 MAX_MISSING_BOXES = 100
 
@@ -134,15 +133,14 @@ def _relaxation_to_json(relaxation: Relaxation, missing: str | None) -> dict[str
 
 
 def _print_relaxation(relaxation: Relaxation, missing: str | None) -> None:
-    out = open_console()
     reason = f": {escape(relaxation.reason)}" if relaxation.reason else ""
-    out.print(f"[bold]covered[/]   {relaxation.covered}{reason}")
+    print_labelled("[bold]covered[/]   ", f"{relaxation.covered}{reason}")
     if relaxation.witness is not None:
-        out.print(f"[bold]example[/]   {escape(format_row(relaxation.witness))}")
+        print_labelled("[bold]example[/]   ", escape(render_row(relaxation.witness)))
         # Without text, what is missing takes more boxes than are shown.
         many = f"more than {format_count(MAX_MISSING_BOXES, 'box')}"
-        out.print(f"[bold]missing[/]   {escape(missing or many)}")
+        print_labelled("[bold]missing[/]   ", escape(missing or many))
     if relaxation.covered is not Answer.YES:
-        out.print(f"[bold]relaxed[/]   {escape(render_predicate(relaxation.predicate))}")
+        print_labelled("[bold]relaxed[/]   ", escape(render_predicate(relaxation.predicate)))
         exact = "yes" if relaxation.exact else "no: it lets more through than the two conditions do"
-        out.print(f"[bold]exact[/]     {exact}")
+        print_labelled("[bold]exact[/]     ", exact)

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from headgate._display import format_count
 from headgate.cli.output import (
     Format,
     FormatOption,
@@ -14,7 +15,6 @@ from headgate.cli.output import (
     SchemaOption,
     StreamOption,
     escape,
-    format_count,
     load_queries,
     open_console,
     open_error_console,

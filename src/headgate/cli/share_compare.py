@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from rich.table import Table
-
 from headgate.cli.output import (
     Format,
     FormatOption,
     escape,
-    open_console,
+    make_table,
     print_json,
+    print_table,
     show_progress,
 )
 from headgate.cli.share_plan import ImproveOption, NetworkArgument, RearrangeOption, count_steps
@@ -74,11 +73,8 @@ def _costs_to_json(costs: list[StrategyCost]) -> dict[str, Any]:
 
 
 def _print_costs(costs: list[StrategyCost]) -> None:
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("strategy")
-    for name in ("traffic", "of filter", "rows read/s", "total"):
-        table.add_column(name, justify="right")
-    table.add_column("")
+    numbers = ("traffic", "of filter", "rows read/s", "total")
+    table = make_table("strategy", *numbers, "", right=numbers)
     # The traffic of the strategy that the others are shown in per cent of.
     base = next((cost.traffic for cost in costs if cost.strategy == BASE_STRATEGY), 0.0)
     for cost in costs:
@@ -94,4 +90,4 @@ def _print_costs(costs: list[StrategyCost]) -> None:
             (f"{cost.traffic:,.0f}", part, f"{cost.load:,.0f}") if cost.is_planned else ("",) * 3
         )
         table.add_row(name, *figures, f"{cost.total:,.0f}", MEANINGS[cost.strategy])
-    open_console().print(table)
+    print_table(table)

@@ -8,16 +8,18 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 from rich.tree import Tree
 
+from headgate._display import format_count
 from headgate.cli.output import (
     Format,
     FormatOption,
     escape,
-    format_count,
+    format_id,
+    make_table,
     open_console,
     print_json,
+    print_table,
     show_progress,
 )
 from headgate.errors import NetworkError, UsageError, did_you_mean, shorten
@@ -202,11 +204,9 @@ def _alternative_to_json(alternative: Alternative) -> dict[str, Any]:
 
 def _print_decision(decision: Decision) -> None:
     """Print the alternatives that a query had, with their costs."""
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("")
-    table.add_column(f"{escape(decision.query)}, for {escape(decision.target)}")
-    for name in ("traffic", "rows read/s", "total"):
-        table.add_column(name, justify="right")
+    numbers = ("traffic", "rows read/s", "total")
+    title = f"{escape(decision.query)}, for {escape(decision.target)}"
+    table = make_table("", title, *numbers, right=numbers)
     for alternative in (decision.chosen, *decision.others):
         # Refused alternatives stay in the table: they say why a cheaper one was not taken.
         refused = alternative.refused
@@ -216,7 +216,7 @@ def _print_decision(decision: Decision) -> None:
         table.add_row(
             mark, f"{escape(str(alternative))}{reason}", *(f"{cost:+,.0f}" for cost in costs)
         )
-    open_console().print(table)
+    print_table(table)
 
 
 def _plan_to_json(planner: Planner, before: Before) -> dict[str, Any]:
@@ -338,14 +338,15 @@ def _format_number(value: float) -> str:
 
 
 def _print_decisions(plan: Plan) -> None:
-    table = Table("query", "target", "gets its rows by", box=None, header_style="bold")
-    table.pad_edge = False
+    table = make_table("query", "target", "gets its rows by")
     for decision in plan.decisions[:MAX_SHOWN]:
-        table.add_row(escape(decision.query), escape(decision.target), escape(str(decision.chosen)))
-    out = open_console()
-    out.print(table)
+        names = format_id(decision.query, 0.25), format_id(decision.target, 0.25)
+        table.add_row(*names, escape(str(decision.chosen)))
+    print_table(table)
     if len(plan.decisions) > MAX_SHOWN:
-        out.print(f"… and {len(plan.decisions) - MAX_SHOWN:,} more; --format json lists them all")
+        open_console().print(
+            f"… and {len(plan.decisions) - MAX_SHOWN:,} more; --format json lists them all"
+        )
 
 
 def _print_links(planner: Planner, plan: Plan, before: Before) -> None:
@@ -361,10 +362,8 @@ def _print_links(planner: Planner, plan: Plan, before: Before) -> None:
     used = [at for at in order if after[at] or unshared[at]]
     # The column is left out where no link has a limit.
     is_bounded = any(math.isfinite(link.bandwidth) for link in links)
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("link")
-    for name in ("before", "after", *(["bandwidth"] if is_bounded else [])):
-        table.add_column(name, justify="right")
+    numbers = ("before", "after", *(["bandwidth"] if is_bounded else []))
+    table = make_table("link", *numbers, right=numbers)
     for at in used[:MAX_SHOWN]:
         bandwidth = links[at].bandwidth
         shown = (
@@ -374,11 +373,10 @@ def _print_links(planner: Planner, plan: Plan, before: Before) -> None:
         )
         was = _format_number(unshared[at]) if isinstance(before, Planner) else "–"
         table.add_row(escape(str(links[at])), was, _format_number(after[at]), *shown)
-    out = open_console()
-    out.print(table)
+    print_table(table)
     if len(used) > MAX_SHOWN:
         more = format_count(len(used) - MAX_SHOWN, "link")
-        out.print(f"… and {more} more; --format json lists them all")
+        open_console().print(f"… and {more} more; --format json lists them all")
 
 
 def _summarize(planner: Planner, before: Before) -> str:

@@ -17,7 +17,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from headgate.cli.output import escape, format_count, open_console, open_error_console, print_json
+from headgate._display import format_count
+from headgate.cli.output import escape, open_console, open_error_console, print_json
 from headgate.events.json_lines import format_json
 
 if TYPE_CHECKING:
@@ -234,7 +235,7 @@ def _describe_answers(batch: BatchResult) -> str:
 def _build_rows_table(kind: str, rows: pa.Table, of: int) -> Table:
     table = Table(title=f"{rows.num_rows:,} of {of:,} {kind}", title_justify="left", box=None)
     for name in rows.column_names:
-        table.add_column(escape(name))
+        table.add_column(escape(name), overflow="fold")
     for row in rows.to_pylist():
         table.add_row(*(escape(v if isinstance(v, str) else format_json(v)) for v in row.values()))
     return table

@@ -10,7 +10,7 @@ columns. A file is read at once or in pieces (`files`, `file_pieces`), with the 
 from headgate.events.batch import DeadLetter, EventBatch
 from headgate.events.csv_records import CsvRecord, parse_csv_records, split_csv
 from headgate.events.file_pieces import LineIndex, Piece, split_file
-from headgate.events.files import read_events, read_piece
+from headgate.events.files import read_event_at, read_events, read_piece
 from headgate.events.inference import Inferred, infer_stream
 from headgate.events.json_lines import parse_json_lines
 from headgate.events.tables import batch_from_rows
@@ -26,6 +26,7 @@ __all__ = [
     "infer_stream",
     "parse_csv_records",
     "parse_json_lines",
+    "read_event_at",
     "read_events",
     "read_piece",
     "split_csv",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, islice
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar
@@ -72,6 +72,60 @@ def read_piece(
     if dead_letter_errors:
         return _read_with_dead_letters(task)
     return _read_batches(task, find_file_kind(piece.path, piece.format))
+
+
+def read_event_at(
+    path: str | PathLike[str],
+    stream: Stream,
+    line: int,
+    *,
+    columns: Collection[str] | None = None,
+) -> EventBatch:
+    """Read the event at a line of a file, or at a row of Parquet, both counted from 1.
+
+    The batch has a row, or a dead letter that says why there is none. A record of CSV is at each of
+    its lines. That the line is blank, is the header or does not exist is an error.
+    """
+    if line < 1:
+        raise UsageError(f"no line {line:,}; lines count from 1")
+    kind, name = find_file_kind(path), str(path)
+    if kind == ".parquet":
+        with translate_errors(path), pq.ParquetFile(Path(path)) as file:
+            total = file.metadata.num_rows
+        if line > total:
+            raise EventError(f"{name}: no row {line:,}; it has {total:,}, counted from 1")
+        piece = Piece(name, line - 1, line, line)
+        return next(read_piece(piece, stream, columns=columns, batch_rows=1))
+    with open_lines(path) as lines:
+        if kind in SEPARATORS:
+            batch = _read_csv_at(lines, name, stream, line, SEPARATORS[kind], columns)
+        else:
+            chosen = islice(lines, line - 1, line)
+            batch = parse_json_lines(chosen, stream, source=name, columns=columns, first_line=line)
+        if not batch.total:
+            raise EventError(f"{name}: no line {line:,}; it has {lines.number - 1:,}")
+        if batch.blank:
+            raise EventError(f"{name}:{line}: the line is blank, so there is no event")
+        return batch
+
+
+def _read_csv_at(
+    lines: Lines,
+    path: str,
+    stream: Stream,
+    line: int,
+    separator: str,
+    columns: Collection[str] | None,
+) -> EventBatch:
+    records = split_csv(lines, separator=separator)
+    blanks, header = read_header(records, path)
+    if line < lines.number and line not in [blank.line for blank in blanks]:
+        raise EventError(f"{path}:{line}: the line is the header; events begin below it")
+    # Once a record is read, `lines` stands behind its last line.
+    chosen = next((r for r in chain(blanks, records) if line in range(r.line, lines.number)), None)
+    return parse_csv_records(
+        () if chosen is None else [chosen], stream, header=header, source=path, columns=columns
+    )
 
 
 @dataclass(slots=True)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, overload
 
+from headgate._display import format_count, render_fields, render_table
 from headgate.predicate import Satisfiability, simplify, to_monotone
 from headgate.predicate.answer import Answer
 from headgate.predicate.tree import order_free_key
@@ -73,6 +74,19 @@ class Finding:
         """Whether it can be TRUE, runs in bounded memory, and is not a duplicate."""
         return self.satisfiable is self.bounded is Answer.YES and self.duplicate_of is None
 
+    def list_remarks(self) -> list[str]:
+        """Return what there is to say of the query: the reason, and what implies it."""
+        implied = f"implied by {list_ids(self.implied_by)}" if self.implied_by else ""
+        return [remark for remark in (self.reason, implied) if remark]
+
+    def _repr_html_(self) -> str:
+        fields = {
+            "satisfiable": self.satisfiable,
+            "bounded": self.bounded,
+            "finding": "; ".join(self.list_remarks()) or "all well",
+        }
+        return render_fields(f"query {self.id}", fields)
+
     def as_json(self, *, with_suggestions: bool = True) -> dict[str, Any]:
         """Return the object that `headgate check --format json` prints for the query."""
         fields: dict[str, Any] = {
@@ -86,6 +100,29 @@ class Finding:
         if self.memory is not None:
             fields["memory"] = self.memory.as_json(with_suggestions=with_suggestions)
         return fields
+
+
+class Findings(list[Finding]):
+    """The findings on the queries of a set, in its order; a notebook shows those of note."""
+
+    def __repr__(self) -> str:
+        return f"<Findings: {self._summarize()}>"
+
+    def _repr_html_(self) -> str:
+        notable = [finding for finding in self if finding.list_remarks()]
+        # Queries at fault first, each in the order of the set.
+        notable.sort(key=lambda finding: finding.is_fine)
+        rows = (
+            (finding.id, finding.satisfiable, finding.bounded, "; ".join(finding.list_remarks()))
+            for finding in notable
+        )
+        columns = ("query", "satisfiable", "bounded", "finding")
+        return render_table(self._summarize(), columns, rows, len(notable))
+
+    def _summarize(self) -> str:
+        faults = sum(not finding.is_fine for finding in self)
+        state = f"{faults:,} with findings" if faults else "all well"
+        return f"{format_count(len(self), 'query')}, {state}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +158,8 @@ class CheckRun:
     >>> queries = hg.read_queries("examples/trades/schema.sql", "examples/trades/queries.sql")
     >>> run = CheckRun(list(queries))
     >>> run.run()
-    >>> [finding.id for finding in run.findings() if not finding.is_fine]
-    ['crossed', 'volume']
+    >>> run.is_complete, len(run.findings()) == len(queries)
+    (True, True)
     """
 
     def __init__(self, queries: Sequence[Query], seconds: float = MAX_SECONDS) -> None:
@@ -150,7 +187,7 @@ class CheckRun:
             self.queries, self._satisfiabilities, advance, self._seconds
         )
 
-    def findings(self) -> list[Finding]:
+    def findings(self) -> Findings:
         """Return a finding for each query that was checked, in the order of the queries."""
         checked = self.queries[: len(self._verdicts)]
         relations = self._relations or [
@@ -175,13 +212,13 @@ class CheckRun:
                     memory=verdict,
                 )
             )
-        return findings
+        return Findings(findings)
 
 
 @overload
 def check(
     queries: QuerySet, progress: Progress | None = None, *, seconds: float = MAX_SECONDS
-) -> list[Finding]: ...
+) -> Findings: ...
 
 
 @overload
@@ -193,7 +230,7 @@ def check(
     progress: Progress | None = None,
     *,
     seconds: float = MAX_SECONDS,
-) -> list[Finding] | Finding:
+) -> Findings | Finding:
     """Check queries before they run.
 
     Two queries are duplicates when they select the same from the same streams and their conditions
@@ -230,6 +267,7 @@ def check(
     run = CheckRun([queries] if isinstance(queries, Query) else list(queries), seconds)
     run.run(progress)
     findings = run.findings()
+    # A query by itself has one finding, not a list of one.
     return findings[0] if isinstance(queries, Query) else findings
 
 

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from itertools import combinations, pairwise
 from typing import Any
 
+from headgate._display import render_fields, render_table
+from headgate.events.json_lines import format_json
 from headgate.matching import Placement
 from headgate.predicate import (
     And,
@@ -43,6 +45,7 @@ from headgate.sql import render_predicate, render_select
 
 MAX_ATOM_EVALUATIONS = 500_000  # in one search, so that a long query is tried less often
 MIN_TRIES = 20
+TRUTH_WORDS = {True: "✓ TRUE", False: "✗ FALSE", None: "? NULL"}
 OPERATORS: tuple[Operator, ...] = ("<", "=", ">")
 
 
@@ -295,6 +298,53 @@ class Explanation:
             "flip": self.flip.as_json() if self.flip else None,
         }
 
+    def describe_flip(self) -> str:
+        """Return in words which change of the event would flip the answer."""
+        if self.flip is None:
+            effect = "keep it from matching" if self.is_match else "make it match"
+            return f"no change of one or two attributes would {effect}, as far as was searched"
+        changes = " and ".join(
+            f"{key} were {format_value(new)} (it is {format_value(old)})"
+            for key, (old, new) in self.flip.changes.items()
+        )
+        return f"it would {'match' if self.flip.matches else 'not match'} if {changes}"
+
+    def list_labels(self) -> list[tuple[int, str, bool | None, str]]:
+        """Return every node with its depth, text and truth, and the values that an atom read."""
+        values = {atom.condition: atom.values for atom in self.atoms}
+        return [
+            (
+                depth,
+                text,
+                truth,
+                ", ".join(f"{key} = {format_value(v)}" for key, v in values.get(text, {}).items()),
+            )
+            for depth, text, truth in self.list_nodes()
+        ]
+
+    def __repr__(self) -> str:
+        outcome = "" if self.row is None else f", {'a match' if self.is_match else 'no match'}"
+        return f"<Explanation of {self.query.id!r}{outcome}>"
+
+    def _repr_html_(self) -> str:
+        fields = {
+            "SQL": render_select(self.query),
+            "TRUE when": self.true_when,
+            "reads": ", ".join(self.attributes),
+            "index": self.placement and f"{self.placement.index}: {self.placement.how}",
+        }
+        title = f"query {self.query.id}"
+        if self.row is None:
+            return render_fields(title, fields)
+        fields |= {"event": "it matches" if self.is_match else "no match"}
+        nodes = self.list_labels()
+        rows = (
+            (TRUTH_WORDS[truth], "\u2003" * depth + text, values)
+            for depth, text, truth, values in nodes
+        )
+        tree = render_table("", ("truth", "condition", "values"), rows, len(nodes))
+        return f"{render_fields(title, fields | {'change': self.describe_flip()})}{tree}"
+
     def list_nodes(self) -> list[tuple[int, str, bool | None]]:
         """Return every node of the condition with its depth, text and truth, from the top down."""
         return list(_list_nodes(self.query.where, self.row or {}, 0))
@@ -344,6 +394,15 @@ def explain(
         find_flip(query, row),
         placement,
     )
+
+
+def format_value(value: Any) -> str:
+    """Return a value as people read it.
+
+    >>> format_value(None), format_value("buy")
+    ('NULL', '"buy"')
+    """
+    return "NULL" if value is None else format_json(value)
 
 
 def _list_columns(query: Query) -> Iterator[Column]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from headgate._display import render_fields
 from headgate.errors import ExpansionTooLarge, UsageError
 from headgate.implication.arguments import (
     Condition,
@@ -38,6 +39,7 @@ from headgate.predicate import (
 )
 from headgate.predicate.satisfiability import MAX_SECONDS
 from headgate.schema import Stream, Value
+from headgate.sql import render_row
 
 MAX_SEARCHED_PARTS = 50  # where conditions may contradict each other
 MAX_STEPS = 1_000  # of the search in each of them
@@ -76,6 +78,14 @@ class Implication:
     answer: Answer
     witness: Row | None = None
     reason: str = ""
+
+    def _repr_html_(self) -> str:
+        fields = {
+            "implies": self.answer,
+            "row of the first only": None if self.witness is None else render_row(self.witness),
+            "reason": self.reason,
+        }
+        return render_fields("", fields)
 
     def __bool__(self) -> bool:
         if self.answer is Answer.UNKNOWN:
@@ -186,7 +196,9 @@ def find_counterexample(parts: Iterable[Part], pair: PredicatePair) -> Satisfiab
     try:
         for count, part in enumerate(parts):
             if count == MAX_SEARCHED_PARTS:
-                reason = reason or f"no row in the first {MAX_SEARCHED_PARTS} parts left over"
+                reason = (
+                    reason or f"no example in the first {MAX_SEARCHED_PARTS} of the parts left over"
+                )
                 break
             result = _find_row(part, pair)
             if result.answer is Answer.YES:

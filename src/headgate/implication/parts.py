@@ -44,7 +44,7 @@ class ComparisonCounter:
 
 def budget_error(budget: int) -> ExpansionTooLarge:
     """Return the error for a search that takes longer than it may."""
-    return ExpansionTooLarge(f"no answer within {budget:,} comparisons of sides of boxes")
+    return ExpansionTooLarge(f"no answer within {budget:,} comparisons of ranges")
 
 
 @dataclass(frozen=True, slots=True)

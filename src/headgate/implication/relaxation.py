@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Literal, get_args
 
-from headgate.errors import ExpansionTooLarge, UsageError, did_you_mean
+from headgate._display import render_fields
+from headgate.errors import ExpansionTooLarge, UsageError, did_you_mean, shorten
 from headgate.implication.arguments import (
     Condition,
     StreamSource,
@@ -33,6 +34,7 @@ from headgate.implication.parts import (
 from headgate.implication.space import Boxes
 from headgate.predicate import Answer, Predicate, Satisfiability, disjunction, simplify
 from headgate.schema import Value
+from headgate.sql import render_predicate, render_row
 
 MAX_LISTED_BOXES = 1_000
 
@@ -85,6 +87,20 @@ class Relaxation:
     parts: int = 0
     pair: PredicatePair | None = field(default=None, repr=False)  # None: too many boxes
     boxes: Boxes | None = field(default=None, repr=False)
+
+    def __repr__(self) -> str:
+        relaxed = shorten(render_predicate(self.predicate), 200)
+        return f"<Relaxation by {self.method}: covered {self.covered}, relaxed to {relaxed}>"
+
+    def _repr_html_(self) -> str:
+        fields = {
+            "covered": self.covered,
+            "reason": self.reason,
+            "missing, for example": None if self.witness is None else render_row(self.witness),
+            "relaxed": render_predicate(self.predicate),
+            "exact": "yes" if self.exact else "no: it lets more through",
+        }
+        return render_fields("", fields)
 
     def rest(self, budget: int = MAX_KERNEL_COMPARISONS) -> Iterator[Predicate]:
         """Yield what the stream lacked of the query, as disjoint boxes, each computed on demand.

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Self
 
+from headgate.matching.base import DisplayedIndex
 from headgate.matching.matches import Matches
 from headgate.matching.protocol import Index, Placement
 from headgate.matching.scan import ScanIndex
@@ -22,7 +23,7 @@ MAX_BITMAP_ATTRIBUTES = 32
 MAX_BITMAP_BYTES = 4 << 20  # that stay in a processor's cache
 
 
-class AutoIndex:
+class AutoIndex(DisplayedIndex):
     """An index that becomes a scan, bitmaps (`asc`) or keys, by the queries that it holds.
 
     Fewer than `MIN_INDEXED_QUERIES` queries are scanned. From then on they are in bitmaps, as long

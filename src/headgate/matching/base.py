@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 import numpy as np
 
+from headgate._display import format_count, render_fields
 from headgate.errors import QuerySetError
 from headgate.events import EventBatch, batch_from_rows
 from headgate.matching.matches import Matches, concatenate_matches
@@ -25,7 +26,31 @@ NO_MATCHES = Matches(np.zeros(1, np.int64), np.zeros(0, np.int64), ())
 Options = TypeVar("Options")
 
 
-class BaseIndex(ABC):
+class DisplayedIndex(ABC):
+    """What an index shows of itself: a few words, and in a notebook all that it describes."""
+
+    stream: Stream
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def describe(self) -> dict[str, Any]:
+        """Return what the index holds and how."""
+
+    def __repr__(self) -> str:
+        return (
+            f"<{type(self).__name__} of {format_count(len(self), 'query')} on {self.stream.name}>"
+        )
+
+    def _repr_html_(self) -> str:
+        fields = self.describe()
+        title = f"{fields.pop('kind')} index of {format_count(fields.pop('queries'), 'query')}"
+        shown = {name: _format_figure(value) for name, value in fields.items()}
+        return render_fields(f"{title} on {self.stream.name}", shown)
+
+
+class BaseIndex(DisplayedIndex):
     """An index that gives out positions and leaves it to a subclass where queries are placed.
 
     The lock is held while queries change. A refused change has no effect.
@@ -144,6 +169,14 @@ class ConfigurableIndex(BaseIndex, Generic[Options]):
         from headgate.snapshot.arrays import decode_queries
 
         return cls.build(stream, decode_queries(encoded, Schema((stream,))), options)
+
+
+def _format_figure(value: object) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_format_figure(part)}" for name, part in value.items())
+    if isinstance(value, list | tuple):
+        return "; ".join(_format_figure(part) for part in value)
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
 def check_insert(query: Query, stream: Stream, taken_ids: Container[str]) -> None:

@@ -15,9 +15,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from headgate._display import format_count, render_table
 from headgate.events import EventBatch
 
 Numbers = npt.NDArray[np.int64]
+
+MAX_SHOWN_IDS = 10  # of an event, in a notebook
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,29 @@ class Matches:
             raise IndexError(f"event {event} of {len(self)}")
         start, end = self.offsets[event], self.offsets[event + 1]
         return [self.known_ids[position] for position in sorted(self.positions[start:end].tolist())]
+
+    def __repr__(self) -> str:
+        return f"<Matches: {self._summarize()}>"
+
+    def _repr_html_(self) -> str:
+        rows = ((self.first + event, self._list_few(event)) for event in range(len(self)))
+        return render_table(self._summarize(), ("event", "queries"), rows, len(self))
+
+    def _summarize(self) -> str:
+        errors = f", {len(self.errors):,} not read" if self.errors else ""
+        return f"{format_count(len(self), 'event')}, {format_count(self.total, 'match')}{errors}"
+
+    def _list_few(self, event: int) -> str:
+        """Return the first ids that an event matches, without sorting them all."""
+        reason = self.errors.get(self.first + event)
+        if reason is not None:
+            return f"not read: {reason}"
+        positions = self.positions[self.offsets[event] : self.offsets[event + 1]]
+        more = len(positions) - MAX_SHOWN_IDS
+        if more > 0:
+            positions = np.partition(positions, MAX_SHOWN_IDS)[:MAX_SHOWN_IDS]
+        shown = ", ".join(self.known_ids[position] for position in np.sort(positions).tolist())
+        return f"{shown} and {more:,} more" if more > 0 else shown or "none"
 
     def up_to(self, limit: int) -> Matches:
         """Return the matches of the events whose number is below a limit."""

@@ -5,7 +5,6 @@ As Figures 1 and 3 of "Characterizing Memory Requirements …", with what is at 
 
 from __future__ import annotations
 
-import re
 import textwrap
 import warnings
 from dataclasses import dataclass
@@ -18,7 +17,6 @@ from headgate.plots.figures import GREY, ORANGE, check_plot_path, save_figure
 from headgate.plots.memory_geometry import (
     CONSTANT_SIZE,
     GAP,
-    HARD_SPACE,
     MARGIN,
     NAME_SIZE,
     PAD,
@@ -96,8 +94,6 @@ class _Drawing:
         """The lines of the title, each with its size and weight."""
         headline, sentence = self.graph.headline, self.graph.sentence
         bold = [(line, TITLE_SIZE, "bold") for line in self._wrap(headline, TITLE_SIZE, "bold")]
-        # The number of a theorem stays on the line of the word.
-        sentence = re.sub(r"\(Theorem (\S+) ", rf"(Theorem{HARD_SPACE}\1{HARD_SPACE}", sentence)
         return bold + [(line, NAME_SIZE, "normal") for line in self._wrap(sentence, NAME_SIZE)]
 
     @cached_property

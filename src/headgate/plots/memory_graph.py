@@ -150,12 +150,11 @@ def _write_headline(verdict: Verdict) -> tuple[str, str]:
     if diagnosis is None:
         return f"{id_} needs only bounded memory", ""
     sentence = diagnosis.sentence[0].upper() + diagnosis.sentence[1:]
-    why = f"{sentence} (Theorem {diagnosis.theorem}, {diagnosis.condition})."
     if verdict.bounded is Answer.NO:
-        return f"{id_} needs unbounded memory", why
+        return f"{id_}: its memory keeps growing", f"{sentence}."
     return (
-        f"{id_}: cannot tell whether its memory is bounded",
-        f"{why} But {analysis.unknown_because}.",
+        f"{id_}: cannot tell whether its memory keeps growing",
+        f"{sentence}. But {analysis.unknown_because}.",
     )
 
 

@@ -10,7 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headgate.errors import shorten
-from headgate.plots.figures import GREY, check_plot_path, save_figure
+from headgate.plots.figures import (
+    GREY,
+    POINTS_PER_INCH,
+    Fonts,
+    check_plot_path,
+    save_figure,
+)
+from headgate.plots.network_labels import Line, Surroundings, place_names
 from headgate.plots.network_layout import (
     FAINT_COLOURS,
     OTHERS_COLOUR,
@@ -34,13 +41,13 @@ if TYPE_CHECKING:
 
 Point = tuple[float, float]
 
-POINTS_PER_INCH = 72  # points
 MAX_SMALL_NETWORK = 16  # peers that are drawn large
 MAX_NETWORK_INCHES = 16.0  # inches of a network
 MIN_HEIGHT_INCHES = 4.5  # inches that the legend needs
 MARGIN_INCHES = 0.5  # inches
 LEGEND_INCHES = 3.4  # inches
-MAX_INSIDE_LETTERS = 4  # of a name that is written inside its circle
+INSIDE_SHARE = 0.85  # of the width of its sign that a name may take to be written inside
+NAME_HEIGHT = 1.2  # of a name outside of its sign, in sizes of its letters
 
 Style = dict[str, Any]
 
@@ -90,12 +97,13 @@ def plot_plan(plan: Plan, path: Path) -> None:
     rim = max(0.0, MIN_HEIGHT_INCHES - height) / 2
     axes.set_ylim(-rim, height + rim)
     axes.set_axis_off()
-    drawing.draw(axes, {origin.peer for origin in plan.origins.values()})
+    sources = {origin.peer for origin in plan.origins.values()}
     _add_legend(
         figure, make_legend_handles(streams, drawing.widest), width / (width + LEGEND_INCHES)
     )
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing")  # a name in a script without a font
+        drawing.draw(axes, sources, ((0.0, -rim), (width, height + rim)))
         save_figure(figure, path)
 
 
@@ -133,11 +141,13 @@ class _Drawing:
         radius = 0.2 if is_small else min(0.15, 0.13 * scale)
         return _Drawing(network, streams, positions, size, radius, 40 * radius)
 
-    def draw(self, axes: Axes, sources: set[str]) -> None:
-        """Draw links, then streams on them, then nodes."""
+    def draw(self, axes: Axes, sources: set[str], rim: tuple[Point, Point]) -> None:
+        """Draw links, then streams on them, then nodes, and at last names beside all of these."""
+        lines: list[Line] = []
         for link in self.network.links:
             (x, y), (to_x, to_y) = (self.positions[end] for end in link.ends)
             axes.plot([x, to_x], [y, to_y], color="#dddddd", linewidth=1, zorder=1)
+            lines.append(Line((x, y), (to_x, to_y), 1 / POINTS_PER_INCH))
         for number, lanes in make_lanes(self.network, self.streams, self.widest).items():
             ends = self.network.links[number].ends
             # In a large network, marks on the short links to thin peers would cover each other.
@@ -145,10 +155,13 @@ class _Drawing:
             for lane in lanes:
                 path = _LanePath.of(self.positions[ends[0]], self.positions[ends[1]], lane)
                 self._draw_lane(axes, lane, path)
+                ends_of_lane = path.point(0.0), path.point(path.length)
+                lines.append(Line(*ends_of_lane, lane.width / POINTS_PER_INCH))
                 if lane.is_first and not (is_last and len(self.positions) > MAX_SMALL_NETWORK):
                     self._draw_marks(axes, lane, path)
         for name in self.network.nodes:
             self._draw_node(axes, name, is_source=name in sources)
+        self._write_names(axes, sources, Surroundings(lines, self.positions, self.radius, rim))
 
     def _draw_lane(self, axes: Axes, lane: Lane, path: _LanePath) -> None:
         """Draw a line from end to end, with an arrow head on it."""
@@ -178,28 +191,46 @@ class _Drawing:
                 at += 1.3 * size / POINTS_PER_INCH
 
     def _draw_node(self, axes: Axes, name: str, *, is_source: bool) -> None:
-        from matplotlib.patheffects import withStroke
-
-        x, y = self.positions[name]
         is_thin = self.network.nodes[name].is_thin
         style = (THIN_PEER_STYLE if is_thin else SUPER_PEER_STYLE) | (
             SOURCE_STYLE if is_source else {}
         )
-        size = 2 * self.radius * POINTS_PER_INCH * (0.72 if is_thin else 1)
-        axes.plot(x, y, markersize=size, zorder=4, **style)
-        # A short name is written in the circle, a longer one below it with a white outline.
-        is_inside = len(name) <= MAX_INSIDE_LETTERS
-        axes.annotate(
-            name,
-            (x, y if is_inside else y - 1.1 * self.radius),
-            ha="center",
-            va="center" if is_inside else "top",
-            fontsize=max(4.5, 43 * self.radius),
-            color="white" if is_source and is_inside else "black",
-            path_effects=[] if is_inside else [withStroke(linewidth=2, foreground="white")],
-            parse_math=False,
-            zorder=6,
-        )
+        size = self._measure_sign(name) * POINTS_PER_INCH
+        axes.plot(*self.positions[name], markersize=size, zorder=4, **style)
+
+    def _measure_sign(self, name: str) -> float:
+        """Return the width of the circle or square of a node, in inches."""
+        return 2 * self.radius * (0.72 if self.network.nodes[name].is_thin else 1)
+
+    def _write_names(self, axes: Axes, sources: set[str], surroundings: Surroundings) -> None:
+        """Write each name in the sign of its node if it fits, and else next to it."""
+        from matplotlib.patheffects import withStroke
+
+        texts = {name: shorten(name, MAX_LABEL_LENGTH) for name in self.network.nodes}
+        fonts, size = Fonts.of(texts.values()), max(4.5, 43 * self.radius)
+        widths = {name: fonts.width(text, size) for name, text in texts.items()}
+        height = NAME_HEIGHT * size / POINTS_PER_INCH
+        outside = {
+            name: (width, height)
+            for name, width in widths.items()
+            if width > INSIDE_SHARE * self._measure_sign(name)
+        }
+        places = place_names(outside, surroundings)
+        for name, text in texts.items():
+            is_outside = name in outside
+            axes.annotate(
+                text,
+                places[name] if is_outside else self.positions[name],
+                ha="center",
+                va="center",
+                fontsize=size,
+                fontfamily=fonts.families,
+                color="white" if name in sources and not is_outside else "black",
+                # Where every place is taken, a white outline keeps a name apart from lines.
+                path_effects=[withStroke(linewidth=2, foreground="white")] if is_outside else [],
+                parse_math=False,
+                zorder=6,
+            )
 
 
 @dataclass(frozen=True, slots=True)

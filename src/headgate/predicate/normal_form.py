@@ -56,10 +56,14 @@ def expand_monotone(monotone: Predicate, cap: int = MAX_CONJUNCTS) -> tuple[Conj
     """Return the conjuncts of a predicate that is in monotone form already."""
     size = estimate_dnf_size(monotone)
     if size > cap:
-        raise ExpansionTooLarge(
-            f"the disjunctive normal form would have {size:,} conjuncts, over the cap of {cap:,}"
-        )
+        raise _refuse_expansion(size, cap)
     return tuple(dict.fromkeys(_expand(monotone, _conjuncts_of_atom, _intersect_conjuncts)))
+
+
+def _refuse_expansion(size: int, cap: int) -> ExpansionTooLarge:
+    return ExpansionTooLarge(
+        f"as an OR of ANDs the condition has {size:,} alternatives, over the cap of {cap:,}"
+    )
 
 
 def estimate_dnf_size(monotone: Predicate) -> int:
@@ -108,7 +112,7 @@ def to_conjunctions(
     monotone = to_monotone(predicate, absorb=absorb)
     size = estimate_conjunctions(monotone)
     if size > cap:
-        raise ExpansionTooLarge(f"an OR of {size:,} conjunctions, over the cap of {cap:,}")
+        raise _refuse_expansion(size, cap)
     # each once, in whatever order its atoms stand
     parts: dict[frozenset[Atom], Conjunction] = {}
     for part in _expand(monotone, lambda atom: [(atom,)], _merge_conjunctions):

@@ -1,6 +1,6 @@
 """A query set is an ordered, versioned collection with stable ids; files in, files out."""
 
-from headgate.queries.loading import queries_from_dataframe, read_queries
+from headgate.queries.loading import queries_from_dataframe, read_queries, read_query
 from headgate.queries.queryset import (
     Change,
     LoadReport,
@@ -37,4 +37,5 @@ __all__ = [
     "find_id_problem",
     "queries_from_dataframe",
     "read_queries",
+    "read_query",
 ]

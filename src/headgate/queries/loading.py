@@ -15,12 +15,13 @@ from typing import Any
 from headgate.errors import (
     Position,
     QueriesRejected,
+    QuerySetError,
     SqlError,
     SqlSyntaxError,
     UnknownName,
     did_you_mean,
 )
-from headgate.queries.queryset import LoadReport, QuerySet, RowError
+from headgate.queries.queryset import LoadReport, QuerySet, RowError, refuse_unknown_id
 from headgate.queries.rows import Row, open_text, read_file_rows, read_table_rows
 from headgate.schema import Schema, Stream
 from headgate.sql import Rejected, Script, WhereReader
@@ -79,17 +80,21 @@ def read_queries(
     >>> queries.ids, queries.report.summary()
     (('big',), '1 of 2 queries accepted; refused: no attribute `amount` in stream trades (1)')
     """
-    paths = [Path(file) for file in files]
+    # What is refused goes into the report; only `strict` raises it.
     loader = Loader(schema or Schema(), progress)
-    with pause_garbage_collection():
-        # statements first: they declare the streams that the rows of other files name
-        for path in paths:
-            if path.suffix == ".sql":
-                loader.load_script(path)
-        for path in paths:
-            if path.suffix != ".sql":
-                loader.load_rows(read_file_rows(path), str(path))
+    loader.load_files([Path(file) for file in files])
     return loader.finish(strict)
+
+
+def read_query(query_id: str, *files: str | Path, schema: Schema | None = None) -> Query:
+    """Read the query of one id; the others are skipped, and what is wrong with them too.
+
+    It is the one that `read_queries` has under this id: the first that is accepted. If none is,
+    the error is that of the first that is refused, or it says that there is none.
+    """
+    loader = Loader(schema or Schema(), only=query_id)
+    loader.load_files([Path(file) for file in files])
+    return loader.get_only()
 
 
 def queries_from_dataframe(
@@ -161,12 +166,48 @@ def pause_garbage_collection() -> Iterator[None]:
 class Loader:
     """A collector of the queries of many files into one set."""
 
-    def __init__(self, schema: Schema, progress: Progress | None = None) -> None:
+    def __init__(
+        self, schema: Schema, progress: Progress | None = None, only: str | None = None
+    ) -> None:
         self.script = Script(schema)
         self.report = LoadReport()
         self._queries: dict[str, Query] = {}
         self._readers: dict[str, WhereReader] = {}
         self._progress = progress
+        # With an id in `only`, other queries are skipped; their ids serve for a hint.
+        self._only = only
+        self._skipped: list[str] = []
+
+    def load_files(self, paths: list[Path]) -> None:
+        """Load files of statements, then files of rows, each in their order."""
+        with pause_garbage_collection():
+            # statements first: they declare the streams that the rows of other files name
+            for path in paths:
+                if path.suffix == ".sql":
+                    self.load_script(path)
+            for path in paths:
+                if path.suffix != ".sql":
+                    self.load_rows(read_file_rows(path), str(path))
+
+    def get_only(self) -> Query:
+        """Return the only query that was to be loaded, or raise why there is none."""
+        assert self._only is not None
+        if self._only in self._queries:
+            return self._queries[self._only]
+        for row in self.report.errors:
+            if row.id == self._only:
+                raise row.error
+        # It may be one that could not be read at all.
+        unread = [row for row in self.report.errors if row.id is None]
+        where = f"; not read, so perhaps there: {unread[0].error}" if unread else ""
+        raise QuerySetError(f"{refuse_unknown_id(self._only, self._skipped)}{where}")
+
+    def _is_wanted(self, query_id: object) -> bool:
+        if self._only is None or query_id == self._only:
+            return True
+        if isinstance(query_id, str):
+            self._skipped.append(query_id)
+        return False
 
     def finish(self, strict: bool) -> QuerySet:
         """Return the queries; with `strict`, raise if there was an error."""
@@ -180,15 +221,19 @@ class Loader:
         with open_text(path) as file:
             text: str = file.read()
         # Streams and aggregates are in the schema of the script now; only queries are collected.
-        for declared in self.script.read(text, str(path)):
+        is_wanted = None if self._only is None else self._is_wanted
+        for declared in self.script.read(text, str(path), is_wanted):
             if isinstance(declared, Rejected):
                 self._refuse(declared.error, declared.id)
-            elif isinstance(declared, Query):
+            elif isinstance(declared, Query) and self._is_wanted(declared.id):
                 self._accept(declared, self.script.place)
 
     def load_rows(self, rows: Iterator[Row], file: str) -> None:
         """Load rows with a query each; what is wrong with one goes into the report."""
         for row in rows:
+            # A row that could not be read has no id, and may be any.
+            if row.problem is None and not self._is_wanted(row.id):
+                continue
             place = Position(file, row.line)
             try:
                 query = self._bind(row)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from headgate._display import format_count, render_table
 from headgate.errors import QuerySetError, SqlError, did_you_mean
 from headgate.predicate import Satisfiability, collect_columns, decide_satisfiability
 from headgate.schema import Schema
 from headgate.sql import render_schema, render_select
 from headgate.sql.query import Query, find_attribute, find_id_problem
+
+MAX_COMPARED_IDS = 10_000  # for the hint which id may be meant
 
 
 def decide_query_satisfiability(query: Query) -> Satisfiability:
@@ -60,6 +63,13 @@ class LoadReport:
     def total(self) -> int:
         """The number of queries that were read, accepted or not."""
         return self.accepted + len(self.errors)
+
+    def __repr__(self) -> str:
+        return f"<LoadReport: {self.accepted:,} accepted, {len(self.errors):,} refused>"
+
+    def _repr_html_(self) -> str:
+        rows = ((row.id or "", row.error) for row in self.errors)
+        return render_table(self.summary(), ("query", "refused because"), rows, len(self.errors))
 
     def reasons(self) -> Sequence[tuple[str, int]]:
         """Return the reasons for refusal with their counts, most frequent first."""
@@ -191,9 +201,7 @@ class QuerySet:
         try:
             return self._queries[query_id]
         except KeyError:
-            # Comparing with each of very many ids would take too long.
-            hint = did_you_mean(query_id, self._queries) if len(self._queries) < 10_000 else ""
-            raise QuerySetError(f"no query `{query_id}`; {hint}".rstrip("; ")) from None
+            raise refuse_unknown_id(query_id, self._queries) from None
 
     def __contains__(self, query_id: object) -> bool:
         return query_id in self._queries
@@ -205,8 +213,24 @@ class QuerySet:
         return len(self._queries)
 
     def __repr__(self) -> str:
-        streams = ", ".join(self.schema.names)
-        return f"<QuerySet of {len(self):,} queries over {streams or 'no streams'}>"
+        return f"<QuerySet of {self._describe()}>"
+
+    def _repr_html_(self) -> str:
+        refused = f"; {len(self.report.errors):,} refused" if self.report.errors else ""
+        title = f"{self._describe()}{refused}"
+        rows = ((query.id, query.kind, render_select(query)) for query in self)
+        return render_table(title, ("query", "kind", "SQL"), rows, len(self))
+
+    def _describe(self) -> str:
+        streams = ", ".join(self.schema.names) or "no streams"
+        return f"{format_count(len(self), 'query')} over {streams}"
+
+
+def refuse_unknown_id(query_id: str, ids: Collection[str]) -> QuerySetError:
+    """Return the error for an id that no query has, with the nearest of those that there are."""
+    # Comparing with each of very many ids would take too long.
+    hint = f"; {did_you_mean(query_id, ids)}" if len(ids) < MAX_COMPARED_IDS else ""
+    return QuerySetError(f"no query `{query_id}`{hint}")
 
 
 def _are_different(old: Query, new: Query) -> bool:

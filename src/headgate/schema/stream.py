@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from headgate._display import render_table
 from headgate.errors import UsageError, did_you_mean
 from headgate.schema.types import Timestamp, Type
 from headgate.schema.values import EVERYTHING, ValueSet
@@ -91,6 +92,24 @@ class Stream:
     def names(self) -> tuple[str, ...]:
         """The names of the attributes, in order."""
         return tuple(attribute.name for attribute in self.attributes)
+
+    def __repr__(self) -> str:
+        shown = [f"{attribute.name} {attribute.type.sql}" for attribute in self.attributes[:5]]
+        more = len(self.attributes) - len(shown)
+        return f"<Stream {self.name}: {', '.join([*shown, *[f'… {more:,} more'] * (more > 0)])}>"
+
+    def _repr_html_(self) -> str:
+        rows = (
+            (
+                attribute.name,
+                attribute.type.sql,
+                "" if attribute.nullable else "NOT NULL",
+                "" if attribute.domain.is_everything else "CHECK",
+            )
+            for attribute in self.attributes
+        )
+        columns = ("attribute", "type", "", "")
+        return render_table(f"stream {self.name}", columns, rows, len(self.attributes))
 
     def keep_checks_on(self, names: Collection[str]) -> Stream:
         """Return the same stream, in which only these attributes have a CHECK or NOT NULL.
@@ -193,6 +212,13 @@ class Schema:
     def names(self) -> tuple[str, ...]:
         """The names of the streams, in order."""
         return tuple(stream.name for stream in self.streams)
+
+    def __repr__(self) -> str:
+        return f"<Schema of {', '.join(self.names) or 'no streams'}>"
+
+    def _repr_html_(self) -> str:
+        rows = ((stream.name, ", ".join(stream.names)) for stream in self.streams)
+        return render_table("schema", ("stream", "attributes"), rows, len(self.streams))
 
     def aggregate(self, name: str) -> DeclaredAggregate | None:
         """Return the declared aggregate of this name, whatever its case, or None."""

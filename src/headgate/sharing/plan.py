@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from headgate._display import format_count, render_table
 from headgate.predicate import Predicate, disjunction
 from headgate.queries import Query
 from headgate.schema import Stream
@@ -134,6 +135,16 @@ class Plan:
                 whole = origin.rate * origin.row_bytes
                 by_link[origin.link].append(Estimate(whole, whole, whole))
         return tuple(map(sum_estimates, by_link))
+
+    def __repr__(self) -> str:
+        queries = format_count(len(self.deliveries), "query")
+        links = format_count(len(self.network.links), "link")
+        return f"<Plan of {queries} over {links}, cost {self.cost:,.0f}>"
+
+    def _repr_html_(self) -> str:
+        rows = ((each.query, each.target, each.chosen) for each in self.decisions)
+        columns = ("query", "target", "gets its rows by")
+        return render_table(repr(self)[1:-1], columns, rows, len(self.decisions))
 
     @property
     def cost(self) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from headgate._display import render_fields
 from headgate.errors import Position, shorten
 from headgate.predicate import Column, Predicate
 from headgate.schema import (
@@ -163,6 +164,20 @@ class Query:
     group_by: tuple[Column, ...] = ()
     metadata: str | None = None
     origin: Origin | None = field(default=None, compare=False, repr=False)
+
+    def __repr__(self) -> str:
+        return f"<Query {self.id!r}: {shorten(self._sql, 200)}>"
+
+    def _repr_html_(self) -> str:
+        fields = {"kind": self.kind, "SQL": self._sql, "metadata": self.metadata}
+        return render_fields(f"query {self.id}", fields)
+
+    @property
+    def _sql(self) -> str:
+        # The renderer knows queries, so that it cannot be imported above.
+        from headgate.sql.render import render_select
+
+        return render_select(self)
 
     @property
     def kind(self) -> Kind:

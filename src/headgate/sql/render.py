@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from functools import lru_cache
@@ -298,6 +298,15 @@ def _render_previous(column: Column, cut: Ordinal) -> str | None:
 
 def _render_value(column: Column, ordinal: Ordinal | None) -> str:
     return render_literal(column.type.value(ordinal))
+
+
+def render_row(row: Mapping[str, Value | None]) -> str:
+    """Return a row as people read it.
+
+    >>> render_row({"qty": 3, "side": None}), render_row({})
+    ('qty = 3, side = NULL', 'any row')
+    """
+    return ", ".join(f"{name} = {render_literal(v)}" for name, v in row.items()) or "any row"
 
 
 def render_literal(value: Value | None) -> str:

@@ -6,7 +6,7 @@ Plain conditions go through `fast_path`; what it declines goes through sqlglot a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -105,14 +105,24 @@ class Script:
     place: Position = field(default_factory=Position)  # where the statement just read begins
     _readers: dict[str, WhereReader] = field(default_factory=dict, repr=False)
 
-    def read(self, text: str, file: str | None = None) -> Iterator[Declared | Rejected]:
+    def read(
+        self,
+        text: str,
+        file: str | None = None,
+        is_wanted: Callable[[str], bool] | None = None,
+    ) -> Iterator[Declared | Rejected]:
         """Yield what each statement declares, and add streams and aggregates to the schema.
 
-        Queries that are no filters know where they come from.
+        Queries that are no filters know where they come from. Those whose id is not wanted are
+        skipped unread.
         """
         lines = _Lines(text, file)
         for start, statement in statements(text):
             self.place = lines.position(start)
+            if is_wanted is not None:
+                query_id = _query_name(statement)
+                if query_id is not None and not is_wanted(query_id):
+                    continue
             try:
                 declared = self.read_statement(statement)
                 if isinstance(declared, Query) and (problem := find_id_problem(declared.id)):

@@ -78,4 +78,4 @@ def test_counted_results_say_so() -> None:
     table = make_table(actual)
     assert [str(column.header) for column in table.columns][2:] == ["things", "times as few as\nA"]
     assert list(table.columns[2].cells) == ["1.00", "2.00"]
-    assert str(table.caption).startswith("Counted; all gave the same answer")
+    assert str(table.caption).startswith("Counted. ")

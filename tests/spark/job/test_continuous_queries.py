@@ -224,7 +224,7 @@ def test_a_new_version_of_a_query_begins_with_nothing(shop: Shop) -> None:
         *[["high", "sums"]] * 2,
     ]
     without, another = shop.notes
-    assert without.startswith("version 2 runs without a query: `each` needs unbounded memory")
+    assert without.startswith("version 2 runs without a query: `each`: its memory keeps growing")
     assert another == "query `high` has changed, and starts without state"
 
     def count(first: int, last: int, where: str = "TRUE") -> int:
@@ -251,7 +251,7 @@ def test_an_unbounded_query_stops_the_start(shop: Shop) -> None:
     with pytest.raises(Unbounded) as caught:
         shop.run()
     said = str(caught.value)
-    assert "`each` needs unbounded memory" in said
+    assert "`each`: its memory keeps growing" in said
     assert "must be remembered" in said
     assert "suggestion: " in said
     assert 'queries = ["paid", "sums", "seen/once"] in [continuous]' in said

@@ -116,8 +116,8 @@ OUTPUT_DAMAGE: dict[str, tuple[Damage, str]] = {
         rf"matches/{FIRST}/part-0000.parquet: has \d+ bytes, and the log says \d+",
     ),
     "a flipped bit": (
-        lambda out: flip(out / "dead" / SECOND / "part-0000.parquet"),
-        rf"dead/{SECOND}/part-0000.parquet: was changed or damaged",
+        lambda out: flip(next((out / "dead").glob("*/part-*.parquet"))),
+        r"dead/batches=[0-9-]+/part-\d+\.parquet: was changed or damaged",
     ),
     "a doubled part": (
         lambda out: shutil.copy(

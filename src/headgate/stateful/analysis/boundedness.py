@@ -134,14 +134,16 @@ def _explain_unknown(alternatives: Alternatives, case: Case, fault: Fault) -> st
     """Say why a fault without verified streams is no proof; nothing if the theorem says no."""
     # Theorem 5.3 is about queries that differ in filters only; alternatives may differ in more.
     if len(alternatives.each) > 1:
-        return "one alternative of its condition needs unbounded memory, which all of them may not"
+        return (
+            "one alternative of its condition would grow by itself, but perhaps not with the others"
+        )
     if not alternatives.exact or case.unseen:
         return "a filter on one stream may leave only finitely many values"
     if fault.is_unproven:
-        return "no theorem decides it for a self-join or a declared aggregate"
+        return "no proof is known for a self-join with DISTINCT or a declared aggregate"
     if fault.aggregate is not None:
         return "the aggregate may not depend on what would have to be remembered"
     # Section 9 widens the theorems to dense types, but "no" is said of these only with a witness.
     if not all(line.whole for line in case.query.lines):
-        return "the theorem is about whole numbers, and no streams were found that show it"
+        return "it is proven for whole numbers only, and no rows were found that show it here"
     return ""

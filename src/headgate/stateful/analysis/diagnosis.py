@@ -13,6 +13,8 @@ from headgate.stateful.analysis.case import Case
 from headgate.stateful.analysis.faults import Fault
 from headgate.stateful.analysis.theory.checker import Join
 
+NO_LIMIT = "nothing limits how many there are"
+
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
@@ -30,9 +32,15 @@ class Diagnosis:
     sentence: str
     place: Place | None
 
+    @property
+    def criterion(self) -> str:
+        """The condition that fails, as the paper counts: for those who want the proof."""
+        return f"Theorem {self.theorem}, {self.condition}"
+
     def as_json(self) -> dict[str, Any]:
         position = self.place.position if self.place else None
         return {
+            "criterion": self.criterion,
             "theorem": self.theorem,
             "condition": self.condition,
             "stream": self.stream,
@@ -73,32 +81,49 @@ def _write_sentence(query: Query, case: Case, fault: Fault, paths: list[list[str
     violation = fault.violation
     stream = f"`{query.sources[violation.source].alias}`"
     joins = [" and ".join(f"`{text}`" for text in path) for path in paths]
+    # The side of each join that belongs to the stream at fault.
+    is_left = [case.query.variables[j.left].source == violation.source for j in violation.joins]
+    sides = [
+        f"`{case.columns[join.left if left else join.right].key}`"
+        for join, left in zip(violation.joins, is_left, strict=True)
+    ]
     if violation.pattern == "output":
-        column = f"`{case.columns[violation.variable].key}`"
-        role = _describe_role(fault, case.columns[violation.variable])
-        return f"{column} {role} and can take infinitely many values"
+        return f"{_describe_role(fault, case.columns[violation.variable])}, and {NO_LIMIT}"
     if violation.pattern == "equality":
-        return f"by {joins[0]} rows of {stream} must be kept for infinitely many values"
+        return (
+            f"rows of {stream} must be kept for each value of {sides[0]}, "
+            f"as {joins[0]} may join them later, and {NO_LIMIT}"
+        )
     if violation.pattern == "count":
-        return f"by {joins[0]} rows of {stream} must be counted for infinitely many values"
+        return (
+            f"rows of {stream} must be counted for each value of {sides[0]}, "
+            f"as {joins[0]} may join them later, and {NO_LIMIT}"
+        )
     if violation.pattern in ("maximum", "minimum"):
         assert fault.aggregate is not None
         named = f"{fault.aggregate.function}({case.columns[violation.variable].key})"
-        return f"`{named}` of {stream} changes with what {joins[0]} selects, for every row of it"
+        return (
+            f"`{named}` may come from any row of {stream}, whichever {joins[0]} joins later, "
+            "so that all of them must be kept"
+        )
     # What is left are the patterns of two joins, Lemma A.7.
-    ends = {"minima": "two minima", "maxima": "two maxima", "both": "a minimum and a maximum"}
-    return f"{joins[0]} and {joins[1]} need {ends[violation.pattern]} of {stream} at once"
+    ends = [
+        f"{'least' if left else 'greatest'} {side}"
+        for left, side in zip(is_left, sides, strict=True)
+    ]
+    return (
+        f"{joins[0]} needs the {ends[0]} and {joins[1]} the {ends[1]}, which may be in different "
+        f"rows of {stream}, so that more and more of them must be kept"
+    )
 
 
 def _describe_role(fault: Fault, column: Column) -> str:
-    aggregate = fault.aggregate
+    aggregate, values = fault.aggregate, f"value of `{column.key}`"
     if aggregate is not None and aggregate.argument == column and "2" in fault.condition:
-        return f"is seen by {_write_aggregate(aggregate)}, which needs every value,"
-    return (
-        "is an output column"
-        if fault.theorem in ("5.6", "5.10")
-        else "makes a group of every value"
-    )
+        return f"{_write_aggregate(aggregate)} needs every {values}"
+    if fault.theorem in ("5.6", "5.10"):
+        return f"each {values} must be remembered, as it is selected"
+    return f"each {values} is a group of its own"
 
 
 def _write_aggregate(aggregate: Aggregate) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from headgate._display import render_fields
 from headgate.predicate.answer import Answer
 from headgate.queries import Query
 from headgate.stateful.analysis.boundedness import Analysis, analyse
@@ -27,6 +28,7 @@ from headgate.stateful.analysis.synopses.synopsis import (
 from headgate.stateful.analysis.witness import Witness, build_witness
 
 DEFAULT_WITNESS_ROWS = 10
+MAX_SHOWN_SUGGESTIONS = 4  # in a notebook
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,22 @@ class Verdict:
         reduced = remove_redundant(self.query, cases[0])
         return self if reduced is None else check_memory(reduced, self.observed)
 
+    def __repr__(self) -> str:
+        reason = f", {self.reason}" if self.reason else ""
+        return f"<Verdict on {self.query.id!r}: bounded memory, {self.bounded}{reason}>"
+
+    def _repr_html_(self) -> str:
+        suggestions = self.find_suggestions()[:MAX_SHOWN_SUGGESTIONS]
+        fields = {
+            "bounded memory": self.bounded,
+            "because": self.reason,
+            "criterion": self.diagnosis and self.diagnosis.criterion,
+            "suggestions": "\n".join(", and ".join(each.additions) for each in suggestions),
+            "limit": self.compute_memory_limit(),
+            "keeps": "\n".join(map(str, self.describe_synopses())),
+        }
+        return render_fields(f"query {self.query.id}", fields)
+
     def as_json(self, *, with_suggestions: bool = True) -> dict[str, Any]:
         """Return the object that `headgate check --format json` prints as `memory`."""
         document: dict[str, Any] = {"bounded": self.bounded, "reason": self.reason}
@@ -139,10 +157,9 @@ def check_memory(query: Query, observed: Mapping[str, int] | None = None) -> Ver
 def _write_reason(analysis: Analysis, diagnosis: Diagnosis | None) -> str:
     parts = []
     if analysis.bounded is Answer.UNKNOWN:
-        parts.append(f"cannot tell whether its memory is bounded: {analysis.unknown_because}")
+        parts.append(f"cannot tell whether its memory keeps growing: {analysis.unknown_because}")
     if diagnosis is not None:
-        place = f", at {diagnosis.place.position}" if diagnosis.place else ""
-        proof = f"(Theorem {diagnosis.theorem}, {diagnosis.condition}{place})"
-        needs = "needs unbounded memory: " if analysis.bounded is Answer.NO else ""
-        parts.append(f"{needs}{diagnosis.sentence} {proof}")
+        grows = "its memory keeps growing because" if analysis.bounded is Answer.NO else "perhaps"
+        place = f" (at {diagnosis.place.position})" if diagnosis.place else ""
+        parts.append(f"{grows} {diagnosis.sentence}{place}")
     return "; ".join(parts)

@@ -54,8 +54,7 @@ def _compute_memory_limit(query: Query, schema: Schema) -> Memory | None:
 
 def explain_refusal(verdict: Verdict) -> str:
     """Write the reason, rows that would all have to be kept, and suggestions, a line each."""
-    unknown = ":" * (verdict.bounded is Answer.UNKNOWN)
-    lines = [f"`{verdict.query.id}`{unknown} {verdict.reason}"]
+    lines = [f"`{verdict.query.id}`: {verdict.reason}"]
     witness = verdict.build_witness(SHOWN_ROWS)
     if witness is not None:
         rows = ", ".join(format_json(dict(row)) for row in witness.rows)
