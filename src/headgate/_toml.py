@@ -255,7 +255,7 @@ class TomlTable:
         try:
             path = (self.path.absolute().parent / Path(local).expanduser()).resolve()
             path.is_dir()  # too long a name, or no permission, is an error here
-        # A RuntimeError is a link that leads to itself, or a home of nobody.
+        # A RuntimeError is a link that leads to itself, or the home of a user that is not there.
         except (OSError, RuntimeError) as error:
             reason = error.strerror if isinstance(error, OSError) else str(error)
             message = f"`{key}` cannot be used as a path: {reason}"

@@ -79,7 +79,7 @@ def _name_taken_error(target: Path) -> SnapshotError:
 @contextmanager
 def make_stage(target: Path) -> Iterator[Path]:
     """Make a directory to prepare a snapshot in; remove what is left of it afterwards."""
-    # not `tempfile`, whose directories nobody else may read
+    # not `tempfile`, whose directories no other user may read
     stage = target.parent / f".{target.name}-{uuid.uuid4().hex}"
     stage.mkdir()
     try:

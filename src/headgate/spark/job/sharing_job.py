@@ -178,7 +178,7 @@ def _check_sources(config: Pipeline, plan: Plan, application: str) -> None:
             f"[source] is one source, and {streams} enter this application; "
             "give each stream a table [streams.NAME]"
             if origins
-            else "[source] is read by nobody: no stream enters this application; leave it out"
+            else "[source] is not read: no stream enters this application; leave it out"
         )
     for name in names:
         if str(name).lower() not in origins:
