@@ -6,6 +6,7 @@ Ruff, mypy and import-linter check the rest.
 from __future__ import annotations
 
 import ast
+import doctest
 import inspect
 import io
 import re
@@ -22,7 +23,8 @@ CHECKED = ("src/headgate", "benchmarks", "examples")
 BANNED_NAMES = {"found", "told", "asked", "alone", "beside", "several"}
 MAX_PARAMETERS = 8
 LONG_FUNCTION = 40  # lines, from which on a function has comments at its steps
-SHORT_KERNEL = 8  # lines, up to which a kernel may do without
+SHORT_KERNEL = 8  # lines, up to which the docstring of a kernel is enough
+PYTHON_BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Finding = tuple[int, str]
@@ -89,15 +91,32 @@ def function_findings(node: Function, path: Path, comments: set[int]) -> Iterato
     length = (node.end_lineno or node.lineno) - node.lineno + 1
     lines = range(node.lineno, node.lineno + length)
     is_kernel = any("kernel" in ast.unparse(decorator) for decorator in node.decorator_list)
-    if length > (SHORT_KERNEL if is_kernel else LONG_FUNCTION) and comments.isdisjoint(lines):
+    if not comments.isdisjoint(lines):
+        return
+    if length > (SHORT_KERNEL if is_kernel else LONG_FUNCTION):
         yield node.lineno, f"`{node.name}` has {length} lines and no comment"
+    elif is_kernel and ast.get_docstring(node) is None:
+        yield node.lineno, f"kernel `{node.name}` has neither a docstring nor a comment"
 
 
-def list_findings(folder: str, check: Callable[[Path, str], Iterator[Finding]]) -> list[str]:
+def page_findings(path: Path, text: str) -> Iterator[Finding]:
+    """Yield the names that say nothing in the Python of a page, a prompt or a program."""
+    for block in PYTHON_BLOCK.finditer(text):
+        first_line = text.count("\n", 0, block.start(1)) + 1
+        prompts = doctest.DocTestParser().get_examples(block[1])
+        pieces = [(piece.lineno, piece.source) for piece in prompts] or [(0, block[1])]
+        for offset, source in pieces:
+            for line, message in name_findings(path, ast.parse(source)):
+                yield first_line + offset + line - 1, message
+
+
+def list_findings(
+    folder: str, check: Callable[[Path, str], Iterator[Finding]], pattern: str = "*.py"
+) -> list[str]:
     """Return what a check finds in the files of a folder, each with its file and line."""
     return [
         f"{path.relative_to(ROOT)}:{line} {message}"
-        for path in sorted((ROOT / folder).rglob("*.py"))
+        for path in sorted((ROOT / folder).rglob(pattern))
         for line, message in sorted(check(path.relative_to(ROOT), path.read_text("utf-8")))
     ]
 
@@ -115,6 +134,12 @@ def test_names_of_tests() -> None:
     assert not listed, "\n".join(listed)
 
 
+def test_names_on_pages() -> None:
+    """Readers copy the code of a page, names and all."""
+    listed = list_findings("docs", page_findings, "*.md")
+    assert not listed, "\n".join(listed)
+
+
 @pytest.mark.parametrize(
     "path, text, said",
     [
@@ -125,12 +150,20 @@ def test_names_of_tests() -> None:
         ("a.py", "def f(a, b, c, d, e, g, h, i, j): pass", "9 parameters"),
         ("a.py", "def f():\n" + "    x = 1\n" * 40, "no comment"),
         ("kernels.py", "@kernel\ndef f():\n" + "    x = 1\n" * 9, "no comment"),
+        ("kernels.py", "@kernel\ndef f(): pass", "neither a docstring nor a comment"),
         ("a.py", "def a(): pass", "name of its module"),
     ],
 )
 def test_the_style_can_be_broken(path: str, text: str, said: str) -> None:
     """The test above is not vacuous."""
     assert any(said in message for _, message in findings(Path(path), text))
+
+
+@pytest.mark.parametrize("code", ["x = 1\nfound = 2\n", ">>> x = 1\n>>> found = 2\n"])
+def test_a_name_on_a_page_is_noticed(code: str) -> None:
+    """Both kinds of example are read, and the line is that of the page."""
+    page = f"# Title\n```python\n{code}```\n"
+    assert [line for line, _ in page_findings(Path("page.md"), page)] == [4]
 
 
 def public_functions() -> Iterator[tuple[str, Callable[..., object]]]:
@@ -140,10 +173,19 @@ def public_functions() -> Iterator[tuple[str, Callable[..., object]]]:
             value = getattr(module, name)
             if inspect.isfunction(value):
                 yield f"{module.__name__}.{name}", value
-            elif inspect.isclass(value) and not issubclass(value, BaseException):
-                for member, function in vars(value).items():
-                    if inspect.isfunction(function) and not member.startswith("_"):
-                        yield f"{module.__name__}.{name}.{member}", function
+    for name, public_class in public_classes():
+        for member, function in vars(public_class).items():
+            if inspect.isfunction(function) and not member.startswith("_"):
+                yield f"{name}.{member}", function
+
+
+def public_classes() -> Iterator[tuple[str, type]]:
+    """Yield every public class that is not an error or a warning, with its full name."""
+    for module in (headgate, headgate.sharing, headgate.spark):
+        for name in module.__all__:
+            value = getattr(module, name)
+            if inspect.isclass(value) and not issubclass(value, BaseException):
+                yield f"{module.__name__}.{name}", value
 
 
 def missing_sections(name: str, function: Callable[..., object]) -> Iterator[str]:
@@ -166,6 +208,11 @@ def missing_sections(name: str, function: Callable[..., object]) -> Iterator[str
 
 
 def test_everything_public_is_documented() -> None:
-    """Functions have parameters, result and an example; methods have a docstring."""
+    """Functions have parameters, result and an example; classes an example; methods a docstring."""
     missing = [m for name, f in public_functions() for m in missing_sections(name, f)]
+    missing += [
+        f"{name} has no section Examples"
+        for name, public_class in public_classes()
+        if "Examples\n----" not in (inspect.getdoc(public_class) or "")
+    ]
     assert not missing, "\n".join(missing)

@@ -6,7 +6,9 @@ import subprocess
 import sys
 from importlib import metadata
 from pathlib import Path
+from types import ModuleType
 
+import pytest
 from packaging.requirements import Requirement
 
 import headgate
@@ -14,14 +16,19 @@ import headgate
 EXAMPLES = Path(__file__).parents[1] / "examples" / "trades"
 
 
-def test_all_is_what_is_visible() -> None:
+@pytest.mark.parametrize("module", [headgate, headgate.sharing, headgate.spark])
+def test_all_is_what_is_visible(module: ModuleType) -> None:
     """`hg.<TAB>` shows `__all__`: every listed name exists, and nothing else is public."""
-    assert dir(headgate) == sorted(headgate.__all__)
-    assert all(hasattr(headgate, name) for name in headgate.__all__)
+    assert dir(module) == sorted(module.__all__)
+    assert all(hasattr(module, name) for name in module.__all__)
+
+
+def test_nothing_unlisted_is_public() -> None:
+    """What `headgate` imports for itself is on the list, or has an underscore."""
     unlisted = {
         name
         for name, value in vars(headgate).items()
-        if not name.startswith("_") and not isinstance(value, type(sys))
+        if not name.startswith("_") and not isinstance(value, ModuleType)
     } - set(headgate.__all__)
     assert not unlisted
 

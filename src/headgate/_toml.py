@@ -69,7 +69,7 @@ def read_toml(path: Path, page: str = "docs/reference/pipeline.md") -> TomlTable
 class TomlTable:
     """A table whose keys are read one by one, each with its type checked.
 
-    `check_all_used` refuses what nobody read. Every error has the line of what it is about.
+    `check_all_used` refuses what was not read. Every error has the line of what it is about.
     """
 
     def __init__(
@@ -157,20 +157,20 @@ class TomlTable:
         return value
 
     def get_integer(
-        self, key: str, default: int, *, least: int = 0, most: int = MAX_WHOLE_NUMBER
+        self, key: str, default: int, *, least: int = 0, limit: int = MAX_WHOLE_NUMBER
     ) -> int:
-        """Return a whole number from the least to the most."""
-        value = self.get_optional_integer(key, least=least, most=most)
+        """Return a whole number from the least to the limit."""
+        value = self.get_optional_integer(key, least=least, limit=limit)
         return default if value is None else value
 
     def get_optional_integer(
-        self, key: str, *, least: int = 0, most: int = MAX_WHOLE_NUMBER
+        self, key: str, *, least: int = 0, limit: int = MAX_WHOLE_NUMBER
     ) -> int | None:
-        """Return a whole number from the least to the most, or None if there is none."""
+        """Return a whole number from the least to the limit, or None if there is none."""
         value = self._take(key, int, "a whole number", None)
-        if value is not None and not least <= value <= most:
-            limit = f"the least is {least}" if value < least else f"the most is {most:,}"
-            raise self.make_error(key, f"`{key}` is {shorten(str(value))}", limit)
+        if value is not None and not least <= value <= limit:
+            hint = f"the least is {least}" if value < least else f"the most is {limit:,}"
+            raise self.make_error(key, f"`{key}` is {shorten(str(value))}", hint)
         return value
 
     def get_number(self, key: str, default: float | None = None) -> float:
@@ -228,8 +228,8 @@ class TomlTable:
             raise self.make_error(key, f"`{key}` is `{shorten(text)}`, not a length of time", hint)
         seconds = float(parts[1]) * _UNITS[parts[2]]
         if seconds > MAX_SECONDS:
-            most = f"the most is {MAX_SECONDS // 3600:,} hours"
-            raise self.make_error(key, f"`{key}` is `{shorten(text)}`", most)
+            hint = f"the most is {MAX_SECONDS // 3600:,} hours"
+            raise self.make_error(key, f"`{key}` is `{shorten(text)}`", hint)
         return seconds
 
     def get_optional_path(self, key: str) -> Path | None:
@@ -255,7 +255,7 @@ class TomlTable:
         try:
             path = (self.path.absolute().parent / Path(local).expanduser()).resolve()
             path.is_dir()  # too long a name, or no permission, is an error here
-        # A RuntimeError is a link that leads to itself, or a home of nobody.
+        # A RuntimeError is a link that leads to itself, or the home of a user that is not there.
         except (OSError, RuntimeError) as error:
             reason = error.strerror if isinstance(error, OSError) else str(error)
             message = f"`{key}` cannot be used as a path: {reason}"
@@ -302,7 +302,7 @@ class TomlTable:
 
     def make_missing_error(self, key: str) -> PipelineError:
         """Return the error for a missing key; a similar one that was not read may be meant."""
-        # A key that nobody read and that is close to the missing one is the likely mistake.
+        # A key that was not read and that is close to the missing one is the likely mistake.
         for written in self._values:
             hint = did_you_mean(written, [key])
             if written not in self._used and hint.startswith("did"):

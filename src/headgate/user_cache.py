@@ -83,7 +83,7 @@ def find_shared_directory(directory: Path) -> Path | None:
 
 
 def is_unused(path: Path) -> bool:
-    """Return whether nobody has used a file or directory for a month."""
+    """Return whether a file or directory was not used for a month."""
     with suppress(FileNotFoundError):  # another process deletes as well
         return time.time() - path.stat().st_mtime > MAX_UNUSED_SECONDS
     return False

@@ -191,8 +191,8 @@ def test_a_job_plots_its_batches(
 
 def test_a_batch_tells_a_person_what_it_took(capsys: pytest.CaptureFixture[str]) -> None:
     with open_view(True, cast(Any, None)) as view:
-        view.batch(_batch(0, 10), RunStats())
-        view.batch(BatchResult(1, 1, Counts(), 0.1, {}), RunStats())
+        view.show_batch(_batch(0, 10), RunStats())
+        view.show_batch(BatchResult(1, 1, Counts(), 0.1, {}), RunStats())
     adaptive, plain = capsys.readouterr().out.splitlines()
     assert adaptive.endswith(", 0.10 s, 1.25 of 2 constructs for an event, 50 % dropped")
     assert plain.endswith(", 0.10 s")
@@ -204,8 +204,8 @@ def test_a_screen_has_columns_for_what_a_batch_took(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     monkeypatch.setattr("rich.live.Live.update", lambda _, shown: out.print(shown))
     with open_view(True, cast(Any, SimpleNamespace(name="job"))) as view:
-        view.batch(BatchResult(0, 1, Counts(), 0.1, {}), RunStats())
-        view.batch(_batch(1, 10), RunStats())
+        view.show_batch(BatchResult(0, 1, Counts(), 0.1, {}), RunStats())
+        view.show_batch(_batch(1, 10), RunStats())
     lines = [line.split() for line in cast(StringIO, out.file).getvalue().splitlines()]
     titles = [line for line in lines if line[0] == "batch"]
     assert [line[-2:] for line in titles] == [["seconds", "events/s"], ["constructs", "dropped"]]

@@ -26,8 +26,8 @@ def test_the_order_is_in_the_progress_line_where_there_is_one(
 ) -> None:
     order = OrderReport(["b", "a"], 0.5, 1.25, 0.0, "the first events came")
     with open_view(False, cast(Any, Path())) as view:
-        view.batch(BatchResult(0, 1, Counts(), 0.1, {}), RunStats())
-        view.batch(BatchResult(1, 1, Counts(), 0.1, {}, order), RunStats())
+        view.show_batch(BatchResult(0, 1, Counts(), 0.1, {}), RunStats())
+        view.show_batch(BatchResult(1, 1, Counts(), 0.1, {}, order), RunStats())
     plain, adaptive = map(json.loads, capsys.readouterr().out.splitlines())
     assert "order" not in plain
     assert adaptive["order"] == {
@@ -50,7 +50,7 @@ def test_what_continuous_queries_store_is_reported_with_their_bounds(
     batch = BatchResult(0, 1, Counts(answers=4), 0.1, {}, None, stored)
     for people in (False, True):
         with open_view(people, cast(Any, Path())) as view:
-            view.batch(batch, RunStats())
+            view.show_batch(batch, RunStats())
     line, text = capsys.readouterr().out.splitlines()
     assert json.loads(line)["continuous"]["paid"] == {
         "rows": 3,

@@ -79,7 +79,7 @@ def test_the_rest_is_searched_lazily_and_capped() -> None:
     holes = " OR ".join(f"a = {2 * i}" for i in range(300))
     relaxation = hg.relax("a BETWEEN 0 AND 599", holes, LINE)
     assert next(relaxation.rest()) is not None
-    assert relaxation.rest_predicate(most=100) is None
+    assert relaxation.rest_predicate(max_boxes=100) is None
     whole = relaxation.rest_predicate()
     assert whole is not None
     odd = " OR ".join(f"a = {2 * i + 1}" for i in range(300))

@@ -82,5 +82,7 @@ def test_options_are_for_one_kind(tmp_path: Path) -> None:
     assert getattr(built.index, "options") == options  # noqa: B009
     with pytest.raises(UsageError, match='of kind "asc", not "auto"'):
         build_index(queries, options=options)
+    with pytest.raises(UsageError, match="`options` are AscOptions, not str"):
+        build_index_from_snapshot(publish(queries, tmp_path), "asc", options="macro")
     with pytest.raises(UsageError, match="at least 1"):
         build_index(queries, threads=0)

@@ -186,7 +186,7 @@ def _choose_stream(query: Query | None, schema: Schema, named: str | None) -> st
     """Return the stream whose queries are indexed: that of the query, or the named one."""
     if query is None:
         return select_stream(schema, named).name
-    # --stream is not needed beside an ID, but must not contradict it.
+    # --stream is not needed with an ID, but must not contradict it.
     read = [source.stream.name for source in query.sources]
     if named is not None and schema.stream(named).name not in read:
         raise UsageError(

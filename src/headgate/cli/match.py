@@ -120,10 +120,10 @@ def match(
     print_load_errors(query_set.report)
     declared = select_stream(query_set.schema, stream)
     # An empty index is built at once, and refuses an unknown kind before the long work begins.
-    build_index(QuerySet(query_set.schema), kind, stream=declared.name)  # is there such a kind?
+    build_index(QuerySet(query_set.schema), kind, stream=declared.name)
     if semantics is not None:
         _check_semantics(kind, engine)
-    # Only filters are matched event by event; the user is told which queries are not.
+    # Only filters are matched event by event; the others are named.
     others = [query for query in query_set if query.kind != "filter"]
     left_out = [q.id for q in others if declared in q.streams]
     if left_out:

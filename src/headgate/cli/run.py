@@ -75,13 +75,13 @@ def run(
 
             def on_batch(batch: BatchResult, stats: RunStats) -> None:
                 remember(batch)
-                view.batch(batch, stats)
+                view.show_batch(batch, stats)
 
             result = run_pipeline(
                 job,
                 on_batch=on_batch,
                 on_note=view.note,
-                on_rows=view.rows,
+                on_rows=view.show_rows,
                 on_ready=_stop_on_signals,
                 verify=verify,
             )
@@ -101,7 +101,7 @@ def _check_order_plot(plot: Path, pipeline: Pipeline) -> None:
 def _stop_on_signals(job: BaseJob) -> None:
     """Let the first signal end the job after its batch, and the next one at once."""
 
-    def ask(number: int, frame: FrameType | None) -> None:
+    def stop_after_batch(number: int, frame: FrameType | None) -> None:
         del frame
         name = "Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name
         open_error_console().print(
@@ -121,5 +121,5 @@ def _stop_on_signals(job: BaseJob) -> None:
         # Not sys.exit, which would first bring the job to its orderly end.
         os._exit(128 + number)
 
-    signal.signal(signal.SIGINT, ask)
-    signal.signal(signal.SIGTERM, ask)
+    signal.signal(signal.SIGINT, stop_after_batch)
+    signal.signal(signal.SIGTERM, stop_after_batch)

@@ -169,7 +169,7 @@ def _find_decision(query_id: str, planner: Planner, file: NetworkFile) -> Decisi
     decision = planner.decisions.get(query_id)
     if decision is not None:
         return decision
-    # A query that has left is told apart from one that never was there.
+    # A query that has left is not the same as one that never was there.
     came = {change.query.id for change in file.changes if isinstance(change, Arrival)}
     if query_id in came:
         raise UsageError(

@@ -43,11 +43,11 @@ COLUMNS = ("batch", "version", "events", "matches", "dead", "seconds", "events/s
 class View(Protocol):
     """Shows a job while it runs; methods are called from the driver and must not block for long."""
 
-    def batch(self, batch: BatchResult, stats: RunStats) -> None: ...
+    def show_batch(self, batch: BatchResult, stats: RunStats) -> None: ...
 
     def note(self, text: str) -> None: ...
 
-    def rows(self, kind: str, rows: pa.Table, of: int) -> None: ...
+    def show_rows(self, kind: str, rows: pa.Table, of: int) -> None: ...
 
     def end(self, result: RunResult) -> None: ...
 
@@ -75,9 +75,9 @@ class _NotingView:
 class _JsonView(_NotingView):
     """JSON lines, one for each batch."""
 
-    def batch(self, batch: BatchResult, stats: RunStats) -> None:
+    def show_batch(self, batch: BatchResult, stats: RunStats) -> None:
         del stats
-        said: dict[str, Any] = {
+        line: dict[str, Any] = {
             "batch": batch.number,
             "version": batch.version,
             "events": batch.counts.events,
@@ -88,17 +88,19 @@ class _JsonView(_NotingView):
             "unknown": batch.unknown,
         }
         if batch.order is not None:
-            said["order"] = batch.order.as_json()
+            line["order"] = batch.order.as_json()
         if batch.continuous:
-            said["continuous"] = {name: one.as_json() for name, one in batch.continuous.items()}
+            line["continuous"] = {
+                query_id: progress.as_json() for query_id, progress in batch.continuous.items()
+            }
         if batch.links:
-            said["answers"] = batch.counts.answers
-            said["links"] = {name: one.as_json() for name, one in batch.links.items()}
-        print_json(said)
+            line["answers"] = batch.counts.answers
+            line["links"] = {name: traffic.as_json() for name, traffic in batch.links.items()}
+        print_json(line)
         # Whoever follows a pipe sees each batch when it ends.
         sys.stdout.flush()
 
-    def rows(self, kind: str, rows: pa.Table, of: int) -> None:
+    def show_rows(self, kind: str, rows: pa.Table, of: int) -> None:
         del of
         for row in rows.to_pylist():
             print_json({kind: row})
@@ -114,7 +116,7 @@ class _TextView(_NotingView):
         self._pipeline = pipeline
         self._out = open_console()
 
-    def batch(self, batch: BatchResult, stats: RunStats) -> None:
+    def show_batch(self, batch: BatchResult, stats: RunStats) -> None:
         del stats
         counts = batch.counts
         self._out.print(
@@ -124,7 +126,7 @@ class _TextView(_NotingView):
             f"{_describe_order(batch)}{_describe_answers(batch)}"
         )
 
-    def rows(self, kind: str, rows: pa.Table, of: int) -> None:
+    def show_rows(self, kind: str, rows: pa.Table, of: int) -> None:
         self._out.print(_build_rows_table(kind, rows, of))
 
     def end(self, result: RunResult) -> None:
@@ -142,7 +144,7 @@ class _LiveView(_TextView):
         self._last: deque[BatchResult] = deque(maxlen=MAX_SHOWN_BATCHES)
         live.update(Text(f"{pipeline.name}: starting Spark …", style="dim"))
 
-    def batch(self, batch: BatchResult, stats: RunStats) -> None:
+    def show_batch(self, batch: BatchResult, stats: RunStats) -> None:
         self._last.append(batch)
         self._live.update(self._table(stats))
 

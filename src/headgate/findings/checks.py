@@ -52,6 +52,13 @@ class Finding:
     memory
         The verdict on the memory of a join, DISTINCT or aggregate: what makes it unbounded, rows
         that show it and suggestions, or what is stored and how much that is. None for a filter.
+
+    Examples
+    --------
+    >>> import headgate as hg
+    >>> queries = hg.read_queries("examples/trades/schema.sql", "examples/trades/queries.sql")
+    >>> hg.check(queries["big_buys"]).as_json()["satisfiable"]
+    <Answer.YES: 'yes'>
     """
 
     id: str
@@ -256,6 +263,7 @@ def check(
     >>> len(hg.check(queries)) == len(queries)
     True
     """
+    # one query is a set of one: nothing is compared with it
     run = CheckRun([queries] if isinstance(queries, Query) else list(queries), seconds)
     run.run(progress)
     findings = run.findings()

@@ -119,7 +119,7 @@ class _FlipSearch:
         return None
 
     def flips(self, changes: dict[str, Value | None]) -> bool:
-        """Tell whether changes flip the answer; raises _Exhausted past the budget."""
+        """Return whether changes flip the answer; raises _Exhausted past the budget."""
         self.tries_left -= 1
         if self.tries_left < 0:
             raise _Exhausted
@@ -248,6 +248,14 @@ class Explanation:
         A small change of the event that flips the answer, if one was found.
     placement
         Where an index keeps the query, if one was given.
+
+    Examples
+    --------
+    >>> import headgate as hg
+    >>> queries = hg.read_queries("examples/trades/schema.sql", "examples/trades/queries.sql")
+    >>> explanation = hg.explain(queries["big_buys"])
+    >>> explanation.true_when, explanation.attributes
+    ("side = 'buy' AND qty >= 1000", ('side', 'qty'))
     """
 
     query: Query

@@ -41,11 +41,11 @@ def cut_out(low, high, first, end, parts, spans, top, span):
     # The side that sticks out most is cut off first: the largest piece is then pushed whole, and
     # what is left to cut is small.
     for _ in range(dimensions):
-        most, at = 0.0, -1
+        largest, at = 0.0, -1
         for k in range(dimensions):
             out = max(0, low[k] - first[k]) + max(0, end[k] - high[k])
-            if out > 0 and out / (end[k] - first[k]) > most:
-                most, at = out / (end[k] - first[k]), k
+            if out > 0 and out / (end[k] - first[k]) > largest:
+                largest, at = out / (end[k] - first[k]), k
         if at < 0:
             break
         for above in range(2):  # the piece below the box, then the one above it
@@ -78,10 +78,10 @@ def search_uncovered(low, high, parts, spans, lists, top, budget, wants_part):
     first = np.empty(dimensions, np.int32)
     end = np.empty(dimensions, np.int32)
     span = np.empty(2, np.int64)
-    most, compared = top, 0
+    max_stored, compared = top, 0
     while top > 0:
         if compared >= budget:
-            return UNDECIDED, parts, spans, lists, top, most, compared
+            return UNDECIDED, parts, spans, lists, top, max_stored, compared
         top -= 1
         for k in range(dimensions):
             first[k] = parts[top, 0, k]
@@ -119,13 +119,13 @@ def search_uncovered(low, high, parts, spans, lists, top, budget, wants_part):
             continue
         # Boxes whose shares do not add up to one cannot cover the part, however they lie.
         if best == -1 or (not wants_part and total < 1 - SLACK):
-            return UNCOVERED, parts, spans, lists, top, most, compared
+            return UNCOVERED, parts, spans, lists, top, max_stored, compared
         parts = with_room(parts, top + 2 * dimensions)
         spans = with_room(spans, top + 2 * dimensions)
         span[0], span[1] = stop, count
         top = cut_out(low[best], high[best], first, end, parts, spans, top, span)
-        most = max(most, top)
-    return COVERED, parts, spans, lists, top, most, compared
+        max_stored = max(max_stored, top)
+    return COVERED, parts, spans, lists, top, max_stored, compared
 
 
 @kernel
@@ -144,7 +144,7 @@ def match_boxes(query_low, query_high, low, high, budget):
     lists = np.empty(2 * len(low) + 64, np.int32)
     for at in range(count):  # searches write only behind these
         lists[at] = at
-    status, most, compared = COVERED, 0, 0
+    status, max_stored, compared = COVERED, 0, 0
     for query in range(queries):
         parts[0, 0], parts[0, 1] = query_low[query], query_high[query]
         spans[0, 0], spans[0, 1] = 0, count
@@ -152,11 +152,11 @@ def match_boxes(query_low, query_high, low, high, budget):
             low, high, parts, spans, lists, 1, budget - compared, False
         )
         compared += sides
-        most = max(most, stored)
+        max_stored = max(max_stored, stored)
         if result != COVERED:
             # As in the paper, the query box is added whole.
             low[count], high[count] = query_low[query], query_high[query]
             lists[count] = count
             count += 1
             status = max(status, result)
-    return status, count, most, compared
+    return status, count, max_stored, compared

@@ -123,25 +123,25 @@ class Relaxation:
             if not pair.conditions or find_counterexample((part,), pair).answer is not Answer.NO:
                 yield pair.predicate(part)
 
-    def rest_predicate(self, most: int = MAX_LISTED_BOXES) -> Predicate | None:
+    def rest_predicate(self, max_boxes: int = MAX_LISTED_BOXES) -> Predicate | None:
         """Return the boxes of `rest` as one OR, FALSE where there are none.
 
         Parameters
         ----------
-        most : int
+        max_boxes : int
             How many boxes may be listed.
 
         Returns
         -------
         Predicate or None
-            None where there are more than `most` boxes, or more than can be computed.
+            None where there are more than `max_boxes` boxes, or more than can be computed.
         """
         try:
             # One more than may be listed, to tell whether there are more.
-            boxes = list(islice(self.rest(), most + 1))
+            boxes = list(islice(self.rest(), max_boxes + 1))
         except ExpansionTooLarge:
             return None
-        return None if len(boxes) > most else disjunction(boxes)
+        return None if len(boxes) > max_boxes else disjunction(boxes)
 
 
 def relax(
@@ -309,10 +309,10 @@ def _match_by_kernel(pair: PredicatePair, budget: int) -> tuple[PredicateMatch, 
 
 
 def _build_predicate(pair: PredicatePair, match: PredicateMatch, *, grown: bool) -> Predicate:
-    """Return the stream's predicate as written, with what it lacks; anew where its boxes grew."""
+    """Return the stream's predicate as written, with what it lacks."""
     if match.covered:
         return pair.stream
-    # HCR replaces boxes of the stream, so all are written anew; other methods only add some.
+    # HCR replaces boxes of the stream, so all are written again; other methods only add some.
     unchanged = 0 if grown else len(pair.stream_boxes)
     before = (pair.stream,) if unchanged else ()
     relaxed = disjunction((*before, *map(pair.predicate, to_parts(match.boxes[unchanged:]))))

@@ -5,8 +5,8 @@ file whose kernels or constants it uses. Each package's compiled kernels therefo
 directory that is named after a digest of all these sources.
 
 Numba unpickles what it finds there and hands it to LLVM, which ends the process over damaged
-machine code. So the directory is one in which nobody else can write (`user_cache`), and every file
-begins with a digest that is compared before anything else of it is read.
+machine code. So the directory is one in which no other user can write (`user_cache`), and every
+file begins with a digest that is compared before anything else of it is read.
 """
 
 from __future__ import annotations
@@ -212,7 +212,7 @@ def _cache_directory(package: str) -> Path | None:
 
 
 def _delete_unused(home: Path) -> None:
-    """Delete the kernels of versions that nobody has used for a month."""
+    """Delete the kernels of versions that were not used for a month."""
     for other in home.glob(f"{DIRECTORY_PREFIX}*"):
         if is_unused(other):
             shutil.rmtree(other, ignore_errors=True)

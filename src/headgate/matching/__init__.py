@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from headgate.matching.build import (
     KINDS,
+    IndexOptions,
     SnapshotIndex,
     build_index,
     build_index_from_snapshot,
@@ -24,6 +25,7 @@ from headgate.matching.scan import ScanIndex
 __all__ = [
     "KINDS",
     "Index",
+    "IndexOptions",
     "Matches",
     "Placement",
     "ScanIndex",

@@ -26,8 +26,8 @@ MAX_BITMAP_BYTES = 4 << 20  # that stay in a processor's cache
 class AutoIndex(DisplayedIndex):
     """An index that becomes a scan, bitmaps (`asc`) or keys, by the queries that it holds.
 
-    Up to `MIN_INDEXED_QUERIES` queries are scanned. From then on they are in bitmaps, as long as
-    these are small and all conditions are on single values of few attributes. Otherwise they are
+    Fewer than `MIN_INDEXED_QUERIES` queries are scanned. From then on they are in bitmaps, as long
+    as these are small and all conditions are on single values of few attributes. Otherwise they are
     keyed, and stay so.
 
     Queries on few attributes take less than half as long in bitmaps: 5,000 on 20 attributes were

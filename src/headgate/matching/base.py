@@ -207,7 +207,7 @@ def match_batches(index: Index, batches: Iterable[EventBatch]) -> Iterator[Chunk
         blank, unknown = batch.blank, batch.unknown
         for matches in index.match_chunks(batch):
             yield Chunk(matches, blank, unknown)
-            # told once, so that the counts of all chunks can be added up
+            # reported once, so that the counts of all chunks can be added up
             blank, unknown = 0, {}
         # blank lines and no event: the batch had no chunk
         if blank:

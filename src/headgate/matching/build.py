@@ -5,11 +5,12 @@ Spark's workers and local users get their indexes here, so that both get the sam
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headgate.errors import UsageError, did_you_mean
+from headgate.matching.asc.options import AscOptions
 from headgate.matching.auto import MAX_BITMAP_QUERIES, AutoIndex
 from headgate.matching.matches import Numbers
 from headgate.matching.protocol import Index
@@ -19,10 +20,12 @@ from headgate.queries import Query, QuerySet
 from headgate.schema import Stream
 
 if TYPE_CHECKING:
-    from headgate.matching.asc.options import AscOptions
     from headgate.snapshot import Snapshot
 
 KINDS = ("auto", "scan", "keyed", "be_tree", "asc")
+
+IndexOptions = Hashable
+"""The options of a kind of index, which just that kind looks into."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,7 +95,7 @@ def build_index_from_snapshot(
     *,
     stream: str | None = None,
     threads: int | None = None,
-    options: AscOptions | None = None,
+    options: IndexOptions | None = None,
 ) -> SnapshotIndex:
     """Build the index of `build_index` from a snapshot, where possible from its arrays.
 
@@ -148,18 +151,20 @@ def get_index_class(kind: str) -> type[Index]:
 
 
 def _build(
-    stream: Stream, filters: Sequence[Query], kind: str, options: AscOptions | None
+    stream: Stream, filters: Sequence[Query], kind: str, options: IndexOptions | None
 ) -> Index:
-    if options is not None:
+    if isinstance(options, AscOptions):
         from headgate.matching.asc.index import AscIndex
 
         return AscIndex.build(stream, filters, options)
     return get_index_class(kind).build(stream, filters)
 
 
-def _check_usage(kind: str, threads: int | None, options: AscOptions | None) -> None:
+def _check_usage(kind: str, threads: int | None, options: IndexOptions | None) -> None:
     if threads is not None and threads < 1:
         raise UsageError(f"{threads} threads match nothing; ask for at least 1")
+    if options is not None and not isinstance(options, AscOptions):
+        raise UsageError(f"`options` are AscOptions, not {type(options).__name__}")
     if options is not None and kind != "asc":
         raise UsageError(f'these options are for an index of kind "asc", not "{kind}"')
 

@@ -125,7 +125,7 @@ class Matches:
 
 def concatenate_matches(chunks: Sequence[Matches], known_ids: Sequence[str]) -> Matches:
     """Return consecutive chunks as one."""
-    # offsets of a chunk begin at 0, so all are summed up anew from the counts
+    # offsets of a chunk begin at 0, so all are summed up again from the counts
     counts = [np.diff(chunk.offsets) for chunk in chunks]
     offsets = np.concatenate([np.zeros(1, np.int64), *counts]).cumsum().astype(np.int64)
     positions = [np.empty(0, np.int64), *(chunk.positions for chunk in chunks)]

@@ -96,7 +96,7 @@ def _mark_orders(cost: Axes, dropping: Axes, periods: Sequence[Period]) -> None:
 
 
 def _list_reasons(periods: Sequence[Period]) -> list[str]:
-    """Return why each order was found anew, by number."""
+    """Return why each order was found again, by number."""
     lines = [
         fill(f"{number}  after {period.until:,} events: {period.rearranged}", 120)
         for number, period in enumerate(_select_rearranged(periods), start=1)

@@ -24,7 +24,7 @@ NAME_SIZE, CONSTANT_SIZE, TITLE_SIZE, SMALL_SIZE = 10.0, 9.0, 11.0, 8.0  # point
 MAX_NAME_LENGTH, MAX_CONSTANT_LENGTH = 30, 24  # characters
 MARGIN = 0.25
 PAD = 0.16  # between a box and its nodes
-STUB = 0.17  # from a box to the operator beside it, and on to a constant
+STUB = 0.17  # from a box to the operator next to it, and on to a constant
 GUTTER, PER_LINK = 0.6, 0.03  # room for curves between boxes
 GAP = 0.05  # from the end of a line to a constant
 ARC = 0.16  # room for an edge inside a box
@@ -176,7 +176,7 @@ def make_limit_line(columns: ColumnLayout, limit: Limit) -> Line:
 
 
 def _curve_between_boxes(columns: ColumnLayout, edge: Edge, path: tuple[Slot, ...]) -> Line:
-    """Return a line that is level beside and across boxes, and curved between them."""
+    """Return a line that is level next to and across boxes, and curved between them."""
     places = columns.places
     heights = [places.middle[slot] for slot in path]
     # At both ends the line meets a port of the node, not its middle.
@@ -190,7 +190,7 @@ def _curve_between_boxes(columns: ColumnLayout, edge: Edge, path: tuple[Slot, ..
         points += [(middle, height), (middle, next_height), (right, next_height)]
     first, last = columns.all[path[0].column], columns.all[path[-1].column]
     points += _extend_straight(points[-1], (last.nodes[0], heights[-1]))
-    # The arrow points to the greater side; its sign stands beside the box where it starts.
+    # The arrow points to the greater side; its sign stands next to the box where it starts.
     if path[0].node == edge.smaller:
         return Line(tuple(points), edge.operator, (first.box[1] + STUB, heights[0]))
     sign_at = last.box[0] - STUB, heights[-1]

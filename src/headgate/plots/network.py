@@ -281,7 +281,7 @@ def make_legend_handles(streams: Sequence[SharedStream], widest: float) -> list[
         return Line2D([], [], label=label, **style)
 
     colours = choose_colours(streams)
-    # Only streams with a colour of their own can be told apart, so only these are named.
+    # Only streams with a colour of their own can be distinguished, so only these are named.
     named = [
         stream for stream in streams if colours[stream.number] in (SOURCE_COLOUR, *STRONG_COLOURS)
     ]

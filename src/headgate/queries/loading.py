@@ -52,7 +52,7 @@ def read_queries(
     strict
         Whether one bad row refuses all. Otherwise the report of the set says what was refused.
     progress
-        A function that is told how many more rows have been read, now and then.
+        A function that is called with how many more rows have been read, now and then.
 
     Returns
     -------

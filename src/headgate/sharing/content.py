@@ -151,7 +151,7 @@ def narrow_content(parts: Sequence[Content], before: Content, sampled: SampledSt
         condition = _relax_condition(get_condition(part), condition, sampled.stream)
     if condition is old or is_inside(condition, old, sampled.stream):
         return _reuse_rows(parts, parts, condition, sampled)
-    # Relaxed anew it would reach beyond the old condition, which the hops before may not carry.
+    # Relaxed again it would reach beyond the old condition, which the hops before may not carry.
     return _build_content(parts, before.rows, before.count, None, old)
 
 

@@ -106,7 +106,7 @@ def read_network(path: str | Path) -> NetworkFile:
     >>> file.network.super_peers[:2], [change.query.id for change in file.changes]
     (('SP0', 'SP1'), ['vela', 'vela_junior', 'vela_north'])
     """
-    # Keys are taken one by one; `check_all_used` refuses those that nobody took.
+    # Keys are taken one by one; `check_all_used` refuses those that were not taken.
     file = read_toml(Path(path), PAGE)
     strategy = file.get_choice("strategy", get_args(Strategy), "widen")
     method = file.get_choice("method", get_args(Method), "exact")
@@ -142,7 +142,7 @@ def _read_peers(file: TomlTable) -> Network:
     table.check_all_used()
     names = [*peers["super"], *peers["thin"]]
     applications = _read_applications(file.get_table("applications"), names)
-    # Links are kept beside their tables, so that an error about a link finds its line.
+    # Links are kept with their tables, so that an error about a link finds its line.
     tables = file.get_array("links")
     links = [_read_link(each) for each in tables]
     try:

@@ -155,7 +155,7 @@ class Planner:
         tree.update_hop(hop)
         last = self.network.get_last_link(subscription.target)
         self._add_traffic(last, -compute_byte_rate(make_content(subscription), tree.sampled))
-        # From the delivery up to the source: a hop that serves nobody ends, others narrow.
+        # From the delivery up to the source: a hop that serves no query ends, others narrow.
         for each in list(hop.path_to_root):
             del each.served[query_id]
             if not each.served:

@@ -108,7 +108,7 @@ class StreamTree:
         self.arrays.update(hop, self.sampled)
 
     def remove_hop(self, hop: Hop) -> None:
-        """Remove a hop that nobody needs any more."""
+        """Remove a hop that is not needed any more."""
         assert hop.parent is not None
         hop.parent.children.remove(hop)
         self.arrays.reader_count[hop.parent.number] = hop.parent.reader_count

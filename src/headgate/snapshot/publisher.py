@@ -37,7 +37,7 @@ def publish(queries: QuerySet, root: str | Path) -> Snapshot:
     """Write the queries as the next version, and make it the current one.
 
     The current one is the parent: a small change is a small file, and if nothing changed it stays
-    current. If it is damaged, all queries are written anew.
+    current. If it is damaged, all queries are written again.
     """
     path = Path(root)
     try:
@@ -149,7 +149,7 @@ def _lock(root: Path) -> Iterator[None]:
 def _prepare_stage(root: Path) -> Iterator[Path]:
     """Make a directory to prepare a snapshot in, locked for as long as its publisher lives."""
     with ExitStack() as stack:
-        # under the lock of the root, so that nobody sweeps a stage before it is locked
+        # under the lock of the root, so that no other publisher sweeps a stage before it is locked
         with _lock(root):
             _sweep(root)
             stage = stack.enter_context(make_stage(root / "stage"))
@@ -158,7 +158,7 @@ def _prepare_stage(root: Path) -> Iterator[Path]:
 
 
 def _sweep(root: Path) -> None:
-    """Remove what dead publishers left behind: the stages that nobody holds a lock on."""
+    """Remove what dead publishers left behind: the stages that are not locked."""
     for entry in os.listdir(root):
         if not entry.startswith(_STAGE):
             continue

@@ -185,7 +185,7 @@ def compute_step(old: QuerySet, new: QuerySet) -> Step:
         stay = longest_increasing(kept_ranks)
         places = [places[i] for i in stay]
     staying_places = set(places)
-    # new, changed and moved queries alike leave their old place and come in anew
+    # new, changed and moved queries alike leave their old place and come in again
     moved_in = [(place, query) for place, query in enumerate(new) if place not in staying_places]
     staying = {query.id for place, query in enumerate(new) if place in staying_places}
     return Step(

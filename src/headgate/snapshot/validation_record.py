@@ -68,7 +68,7 @@ def _describe_rules() -> str:
 
 @cache
 def _delete_unused(directory: Path) -> None:
-    """Delete the marks that nobody has used for a month, once in a process."""
+    """Delete the marks that were not used for a month, once in a process."""
     for mark in directory.iterdir():
         if is_unused(mark):
             mark.unlink(missing_ok=True)

@@ -59,7 +59,7 @@ def write_snapshot(
     if target.exists():
         raise _name_taken_error(target)
     try:
-        # the stage lies beside the target, since a rename works only within a file system
+        # the stage lies next to the target, since a rename works only within a file system
         target.parent.mkdir(parents=True, exist_ok=True)
         with make_stage(target) as stage:
             manifest = write_segments(queries, stage, parent)
@@ -79,7 +79,7 @@ def _name_taken_error(target: Path) -> SnapshotError:
 @contextmanager
 def make_stage(target: Path) -> Iterator[Path]:
     """Make a directory to prepare a snapshot in; remove what is left of it afterwards."""
-    # not `tempfile`, whose directories nobody else may read
+    # not `tempfile`, whose directories no other user may read
     stage = target.parent / f".{target.name}-{uuid.uuid4().hex}"
     stage.mkdir()
     try:

@@ -21,7 +21,7 @@ from headgate.matching.base import Chunk, match_batches
 from headgate.queries import QuerySet
 from headgate.snapshot import write_snapshot
 from headgate.spark.session.failure import find_worker_error
-from headgate.spark.worker import IndexConfig, load_cached, read_used
+from headgate.spark.worker import IndexConfig, load_cached, read_pieces
 
 _CHUNK_SCHEMA = "offsets binary, positions binary, errors string, blank bigint, unknown string"
 
@@ -79,10 +79,10 @@ def _match_pieces(
     queries = load_cached(snapshot, stream, IndexConfig(kind))
     for numbers in batches:
         for number in numbers.column(0).to_numpy().tolist():
-            events = read_used(
-                pieces[number], queries.stream, queries.used, dead_letter_errors=False
+            events = read_pieces(
+                [pieces[number]], queries.stream, queries.used, dead_letter_errors=False
             )
-            for chunk in match_batches(queries.index, events):
+            for chunk in match_batches(queries.index, (batch for _, batch in events)):
                 yield _encode_chunk(chunk)
 
 

@@ -95,7 +95,15 @@ def _collect_stream(predicate: Predicate | Query) -> Stream:
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """A function from a DataFrame to its rows for which a predicate is TRUE; made by `where`."""
+    """A function from a DataFrame to its rows for which a predicate is TRUE; made by `where`.
+
+    Examples
+    --------
+    Make a filter once, and keep with it the rows of any DataFrame that has its columns::
+
+        is_large = hg.spark.where("qty > 5")
+        is_large(trades).show()
+    """
 
     predicate: Condition
     stream: Stream | None  # None: that of the DataFrame's schema

@@ -140,7 +140,16 @@ def _open_queries(queries: object) -> tuple[QuerySet, SharedSnapshot | None]:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A function from a DataFrame of events to a DataFrame of matches; made by `route`."""
+    """A function from a DataFrame of events to a DataFrame of matches; made by `route`.
+
+    Examples
+    --------
+    Count the matches of each event, and see which columns leave Spark for that::
+
+        counting = hg.spark.route(hg.read_queries("queries.sql"), output="count")
+        counting(trades).show()
+        print([attribute.name for attribute in counting.used])
+    """
 
     stream: Stream
     used: tuple[Attribute, ...]

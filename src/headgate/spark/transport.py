@@ -168,7 +168,7 @@ def _find_received(digest: str) -> Path:
 
 
 def _delete_old(root: Path) -> None:
-    """Delete what nobody has used for days; whoever has opened it has a copy in memory."""
+    """Delete what was not used for days; whoever has opened it has a copy in memory."""
     oldest = time.time() - MAX_CACHE_DAYS * 24 * 60 * 60
     for path in root.iterdir():
         with suppress(FileNotFoundError):

@@ -19,8 +19,7 @@ import pyarrow as pa
 
 from headgate.events import EventBatch, Piece, read_piece
 from headgate.events.file_access import is_typed
-from headgate.matching import Index, build_index_from_snapshot
-from headgate.matching.asc.options import AscOptions
+from headgate.matching import Index, IndexOptions, build_index_from_snapshot
 from headgate.queries import Query, compute_query_version
 from headgate.schema import Stream
 from headgate.snapshot import fingerprint, open_snapshot
@@ -44,18 +43,28 @@ class LoadedQueries:
     versions: QueryVersions
 
 
-def read_used(
-    piece: Piece, stream: Stream, used: Collection[str], *, dead_letter_errors: bool
-) -> Iterator[EventBatch]:
-    """Yield the events of a piece of a file, as `headgate match` reads them.
+def read_pieces(
+    pieces: Iterable[Piece],
+    stream: Stream,
+    used: Collection[str],
+    *,
+    dead_letter_errors: bool = True,
+) -> Iterator[tuple[str, EventBatch]]:
+    """Yield the events of pieces of files in batches, each with the path that it comes from.
 
-    Of a text every attribute is parsed, of a typed file only what is used. With
-    `dead_letter_errors`, what cannot be read becomes a dead letter.
+    They are read as `headgate match` reads them: of a text every attribute is parsed, of a typed
+    file only what is used. With `dead_letter_errors`, what cannot be read becomes a dead letter.
     """
-    columns = used if is_typed(piece.path, piece.format) else None
-    return read_piece(
-        piece, stream, columns=columns, batch_rows=BATCH_ROWS, dead_letter_errors=dead_letter_errors
-    )
+    for piece in pieces:
+        batches = read_piece(
+            piece,
+            stream,
+            columns=used if is_typed(piece.path, piece.format) else None,
+            batch_rows=BATCH_ROWS,
+            dead_letter_errors=dead_letter_errors,
+        )
+        for batch in batches:
+            yield piece.path, batch
 
 
 class QueryVersions:
@@ -80,10 +89,10 @@ class QueryVersions:
 
 @dataclass(frozen=True, slots=True)
 class IndexConfig:
-    """The kind of index that workers build, and the options of kind "asc", if it is that."""
+    """The kind of index that workers build, and the options of that kind, if it has any."""
 
     kind: str = "auto"
-    asc: AscOptions | None = None
+    options: IndexOptions | None = None
 
 
 def load_cached(directory: str, stream: str, index: IndexConfig) -> LoadedQueries:
@@ -96,24 +105,19 @@ def load_cached(directory: str, stream: str, index: IndexConfig) -> LoadedQuerie
 
 @lru_cache(maxsize=MAX_CACHED_SNAPSHOTS)
 def _load_by_fingerprint(directory: str, _: str, stream: str, index: IndexConfig) -> LoadedQueries:
-    return load(directory, stream, index.kind, index.asc)
+    return load(directory, stream, index)
 
 
-def load(
-    directory: str, stream: str, kind: str, options: AscOptions | None = None
-) -> LoadedQueries:
-    """Return the queries on one stream in a snapshot, which is verified when it is opened.
-
-    `options` are those of an index of kind "asc".
-    """
+def load(directory: str, stream: str, index: IndexConfig) -> LoadedQueries:
+    """Return the queries on one stream in a snapshot, which is verified when it is opened."""
     snapshot = open_snapshot(directory)
     chosen = snapshot.schema.stream(stream)
     built = build_index_from_snapshot(
         snapshot,
-        kind,
+        index.kind,
         stream=stream,
         threads=1,  # a task keeps to its core
-        options=options,
+        options=index.options,
     )
     used = tuple(attribute.name for attribute in chosen if attribute.name in built.columns)
     versions = QueryVersions(built.queries_at)

@@ -152,10 +152,9 @@ class Binder:
         except RecursionError:
             raise TooLarge("the expression nests too deeply", text=self.cursor.text) from None
 
-    # Conditions. OR holds ANDs, AND and NOT hold terms, so that a tree has one reading.
-
     def bind_condition(self, node: Node) -> Predicate:
         """Bind anything that is TRUE, FALSE or NULL."""
+        # OR holds ANDs, AND and NOT hold terms, so that a tree has one reading
         if isinstance(node, exp.Or):
             return self.bind_chain(node, "OR", self.bind_condition, disjunction)
         if isinstance(node, exp.And):
@@ -244,8 +243,6 @@ class Binder:
         if isinstance(node, _COMPARISON_NODES):
             return self.bind_comparison(node)
         return self.bind_truth(node)
-
-    # Tests
 
     def bind_truth(self, node: Node) -> Predicate:
         """Bind a BOOLEAN attribute or literal that stands as a condition."""
@@ -412,8 +409,6 @@ class Binder:
             raise self.cursor.refuse_token(TEST_ENDS)
         self.cursor.place += 1
 
-    # Tests of conditions
-
     def bind_is(self, node: exp.Is, negated: bool) -> Predicate:
         """Bind `a IS [NOT] NULL`, and IS [NOT] TRUE, FALSE or NULL of a condition."""
         start, cursor = self.cursor.place, self.cursor
@@ -469,8 +464,6 @@ class Binder:
         inner = self.bind_condition(node)
         self.depth -= 1
         return inner
-
-    # Operands
 
     def bind_operand(self, node: Node, expected: str) -> Operand:
         """Bind a column or a literal, maybe in parentheses."""
@@ -607,8 +600,6 @@ class Binder:
             extent = cursor.extent(start)
             raise cursor.make_error(UnsupportedSql, _NO_CAST, _WRITE_LITERAL, extent=extent)
         return value
-
-    # Errors
 
     def refuse_node(self, node: Node, expected: str, then: str = TEST_ENDS) -> SqlError:
         """Return the error for a node that is not in the language.

@@ -103,7 +103,7 @@ class Cursor:
                 raise self.make_error(TooLarge, "the expression nests too deeply", hint)
             if parts > MAX_NAME_PARTS:
                 raise self.make_error(TooLarge, f"a name has more than {MAX_NAME_PARTS} parts")
-            # Tests are counted anew inside parentheses; behind them the outer count goes on.
+            # Tests are counted again inside parentheses; behind them the outer count goes on.
             if word == "(":
                 opened.append((place, tests, in_between))
                 tests, in_between = 0, False
@@ -131,8 +131,6 @@ class Cursor:
             raise self.make_error(SqlSyntaxError, "a parenthesis is opened and never closed")
         self.words += ("", "", "")  # so that `peek` looks ahead without a check
         self.place = 0
-
-    # What stands here
 
     def peek(self, ahead: int = 0) -> str:
         """Return the token in upper case; nothing at the end, and for strings and quoted names."""
@@ -171,8 +169,6 @@ class Cursor:
     def extent(self, start: int) -> Extent:
         """Return the offsets from the token at a place to the one before this."""
         return self.tokens[start].start, self.tokens[max(start, self.place - 1)].end
-
-    # Names
 
     def read_name(self, expected: str) -> list[str]:
         """Step over a name, dotted or not, and return its parts."""
@@ -219,8 +215,6 @@ class Cursor:
         else:
             return False
         return True
-
-    # Errors
 
     def refuse_operand(self, expected: str) -> SqlError:
         """Return the error for a place where a name or a value has to stand."""

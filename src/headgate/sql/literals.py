@@ -101,7 +101,7 @@ def _unescape_match(match: re.Match[str]) -> str:
 
 
 def evaluate_literal(literal: Literal, type_: Type, zone: str) -> Value | None:
-    """Return the value that a literal means beside an attribute of this type; None is NULL.
+    """Return the value that a literal means next to an attribute of this type; None is NULL.
 
     >>> from headgate.schema import DOUBLE, INT
     >>> evaluate_literal(Number("0.1"), DOUBLE, "UTC"), evaluate_literal(Number("3.5"), INT, "UTC")

@@ -1,4 +1,4 @@
-"""Spark's SQL through sqlglot, which is told to go on after errors.
+"""Spark's SQL through sqlglot, which is set to go on after errors.
 
 sqlglot mends what it cannot read: it drops an empty place in a list, a leading AND, half of a name
 that runs into a number. So nothing that it returns is believed until `binder` has walked the tree
@@ -42,7 +42,7 @@ def parse_select_tree(before: Sequence[Token], behind: Sequence[Token]) -> exp.E
 
 
 def _texts(tokens: Sequence[Token]) -> list[str]:
-    """Return the tokens as sqlglot sees them: every function has a name that is nobody's.
+    """Return the tokens as sqlglot sees them: every function has a name that sqlglot does not know.
 
     So a call is always a name with its arguments in the order of the text; sqlglot would give many
     functions a tree of their own, with arguments added, dropped or turned around.

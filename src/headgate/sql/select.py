@@ -101,10 +101,8 @@ class _Select:
             query, binder.tests, self.output_extents, self.source_extents, self.groups
         )
 
-    # FROM, which sqlglot does not see
-
     def find_from(self) -> int:
-        """Return the place of FROM, outside all parentheses."""
+        """Return the place of FROM, which sqlglot does not see, outside all parentheses."""
         cursor, place = self.cursor, self.cursor.place
         while place < len(cursor.tokens):
             if cursor.words[place] == "FROM":
@@ -175,8 +173,6 @@ class _Select:
             raise self.cursor.make_error(TypeMismatch, message, _HOW_LAST_ROWS)
         self.cursor.place += 1
         return rows
-
-    # The other clauses
 
     def bind_outputs(self, items: list[exp.Expr]) -> tuple[Output, ...]:
         """Bind the select list; nothing for `*`."""

@@ -56,7 +56,7 @@ def every_type() -> Stream:
     """Return a stream with two attributes of each type, so that attributes can be compared."""
     attributes = []
     for type_ in VALUES:
-        # Both DECIMALs begin alike, so that the wide one is told apart by name.
+        # Both DECIMALs begin alike, so that the wide one is distinguished by name.
         stem = type_.sql.split("(")[0].lower() + ("_wide" if type_ == WIDE else "")
         attributes += [Attribute(f"{stem}_{suffix}", type_) for suffix in ("x", "y")]
     return Stream("everything", tuple(attributes))

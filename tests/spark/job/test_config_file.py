@@ -292,7 +292,7 @@ def test_a_job_reads_something(tmp_path: Path) -> None:
 def test_options_of_an_index_that_adapts(tmp_path: Path) -> None:
     given = 'sequence = "macro"\nlookahead = false\nperiod = 500\nthreshold = 0.2\nsample = 100'
     actual = described(tmp_path, with_options(given + "\nmonitored = 20\nfewest = 3\nblock = 0"))
-    assert actual.queries.index.asc == AscOptions(
+    assert actual.queries.index.options == AscOptions(
         sequence="macro",
         lookahead=False,
         period=500,
@@ -302,11 +302,11 @@ def test_options_of_an_index_that_adapts(tmp_path: Path) -> None:
         fewest=3,
         block=0,
     )
-    assert described(tmp_path, with_options("threshold = 1")).queries.index.asc == AscOptions(
+    assert described(tmp_path, with_options("threshold = 1")).queries.index.options == AscOptions(
         threshold=1
     )
-    assert described(tmp_path, with_options("")).queries.index.asc == AscOptions()
-    assert described(tmp_path, SMALLEST).queries.index.asc is None
+    assert described(tmp_path, with_options("")).queries.index.options == AscOptions()
+    assert described(tmp_path, SMALLEST).queries.index.options is None
 
 
 @pytest.mark.parametrize(

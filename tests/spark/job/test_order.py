@@ -22,7 +22,7 @@ from headgate.snapshot import publish
 from headgate.spark.job.order import OrderCoordinator, OrderFollower
 from headgate.spark.job.progress import BatchResult, OrderReport
 from headgate.spark.job.runner import run
-from headgate.spark.worker import load
+from headgate.spark.worker import IndexConfig, load
 from tests.spark.job.jobs import expected, matches_in, version_in
 
 ROOT = Path(__file__).parents[3]
@@ -157,7 +157,7 @@ class Team:
         self.options = AscOptions(period=500, **options)
         self.snapshot = str(folder / "queries" / "1")
         self.path = folder / "order.json"
-        self.index = load(self.snapshot, "orders", "asc", self.options).index
+        self.index = load(self.snapshot, "orders", IndexConfig("asc", self.options)).index
         self.notes: list[str] = []
         self.leader = self.another()
 

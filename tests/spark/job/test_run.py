@@ -11,6 +11,7 @@ import subprocess
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +24,13 @@ import headgate as hg
 from headgate.errors import EventsUnreachable, HeadgateError, JobError, QueriesRejected
 from headgate.snapshot import publish
 from headgate.spark.job.base import _explain_error
-from headgate.spark.job.commit.output import list_spans
+from headgate.spark.job.commit.log import BatchLog
+from headgate.spark.job.commit.output import Part, list_spans
+from headgate.spark.job.commit.parts import PartList
 from headgate.spark.job.progress import BatchResult, RunResult, RunStats
 from headgate.spark.job.routing_job import RoutingJob
 from headgate.spark.job.runner import run
+from headgate.spark.job.sinks import Sink, StagedParts
 from tests.spark.job.jobs import (
     WHERES,
     answered,
@@ -100,6 +104,57 @@ class Workshop:
 @pytest.fixture
 def shop(tmp_path: Path, spark: SparkSession) -> Workshop:
     return Workshop(tmp_path, spark)
+
+
+class CountingSink:
+    """A sink that a job knows by the protocol only: it counts rows, and what is called."""
+
+    format = "parquet"
+    root: Path | None = None
+
+    def __init__(self, stages: Path) -> None:
+        self.stages = stages
+        self.rows: Counter[str] = Counter()
+        self.calls: Counter[str] = Counter()
+
+    def claim(self, state: Path, log: BatchLog, note: Callable[[str], None], verify: bool) -> None:
+        del state, log, note, verify
+        self.calls["claim"] += 1
+
+    def write_batch(self, batch: int, parts: StagedParts) -> tuple[Part, ...]:
+        for folder, staged in parts.items():
+            self.write_folder(batch, folder, staged)
+        return ()
+
+    def write_folder(self, batch: int, folder: str, parts: Sequence[Part]) -> tuple[Part, ...]:
+        del batch
+        self.rows[folder] += sum(part.rows for part in parts)
+        return ()
+
+    def compact(self, batch: int, logged: PartList) -> None:
+        del batch, logged
+        self.calls["compact"] += 1
+
+    def list_outputs(self) -> dict[str, Path]:
+        return {"counts": self.stages}
+
+    def collect_rows(self) -> dict[str, pa.Table]:
+        return {"matches": pa.table({"rows": [self.rows["matches"]]})}
+
+
+def test_a_sink_is_known_by_its_protocol(
+    shop: Workshop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A job claims, writes, compacts and collects by the protocol, whatever the class."""
+    shop.publish()
+    shop.write("0.jsonl", 100, seed=1)
+    sink: Sink = (counting := CountingSink(tmp_path / "stages"))
+    monkeypatch.setattr("headgate.spark.job.base.open_sink", lambda *_: sink)
+    result = shop.run(shop.pipeline(sink={"kind": "memory"}))
+    assert result.matches is not None
+    assert result.matches.to_pylist() == [{"rows": result.stats.counts.matches}]
+    assert result.places == {"counts": str(tmp_path / "stages")}
+    assert counting.calls == {"claim": 1, "compact": 1}
 
 
 def test_a_stream_of_files_gives_what_the_local_index_gives(shop: Workshop) -> None:

@@ -62,7 +62,7 @@ def test_what_goes_over_links_is_what_the_plan_expected(
     shop.write_events(10_000, "b.jsonl")
     pipeline = shop.pipeline()
     with open_view(False, read_pipeline(pipeline)) as view:
-        result = run(pipeline, spark=spark, on_batch=view.batch)
+        result = run(pipeline, spark=spark, on_batch=view.show_batch)
         view.end(result)
     rows = rows_in(tmp_path / "out-job", "traffic")
     assert {row["stream"] for row in rows} == {"orders", "quotes"}

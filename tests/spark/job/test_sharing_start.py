@@ -113,12 +113,12 @@ def test_another_job_sends_as_this_application(shop: Workshop, spark: SparkSessi
     [
         (
             '[queries]\nfiles = ["q.sql"]\n',
-            "[queries] has no meaning beside [sharing]; the queries of a network are in its file; "
-            "leave one of the two out",
+            "[queries] cannot be combined with [sharing]; the queries of a network are in its "
+            "file; leave one of the two out",
         ),
         (
             "[continuous]\nexpand = true\n",
-            "[continuous] has no meaning beside [sharing]; the queries of a network are in its "
+            "[continuous] cannot be combined with [sharing]; the queries of a network are in its "
             "file; leave one of the two out",
         ),
     ],
@@ -139,7 +139,7 @@ def test_what_a_pipeline_may_leave_out(shop: Workshop) -> None:
     assert actual.sharing.network == shop.folder / "network.toml"
     path = shop.pipeline()
     path.write_text(path.read_text().replace("[sink]", "[sink]\nkeep = []"))
-    with pytest.raises(HeadgateError, match="`keep` has no meaning beside"):
+    with pytest.raises(HeadgateError, match="`keep` cannot be combined with"):
         read_pipeline(path)
     path.write_text(path.read_text().replace("keep = []", "").replace('"exchange"', '"orders/x"'))
     with pytest.raises(HeadgateError, match="orders/x lies in what the job reads"):

@@ -14,7 +14,7 @@ from headgate.errors import JobError
 from headgate.spark.job.commit.checkpoint import list_planned_files
 from headgate.spark.job.commit.log import BatchLog, Counts
 from headgate.spark.job.commit.output import Part, decode_folder, encode_folder, list_spans
-from headgate.spark.job.continuous_query import ContinuousQuery
+from headgate.spark.job.event_reduction import ContinuousQuery
 from headgate.spark.job.sinks import DirectorySink
 from headgate.spark.job.state import StateFiles
 

@@ -220,7 +220,7 @@ def test_what_is_reported_of_them(capsys: pytest.CaptureFixture[str]) -> None:
     batch = BatchResult(0, 1, Counts(answers=1), 0.1, {}, None, report)
     for people in (False, True):
         with open_view(people, cast(Any, Path())) as view:
-            view.batch(batch, RunStats())
+            view.show_batch(batch, RunStats())
     line, text = capsys.readouterr().out.splitlines()
     assert json.loads(line)["continuous"]["each"] == {
         "rows": 2_000,

@@ -123,11 +123,11 @@ def filter_by_blocks(cells, start, dimension, low, high, block, mask):
         for box in range(len(start) - 1):
             inside[:] = True
             for side in range(start[box], start[box + 1]):
-                mine, left = cells[dimension[side], begin : begin + size], False
+                column, left = cells[dimension[side], begin : begin + size], False
                 # One unsigned comparison instead of two, and no branch, so that it vectorises.
                 least, span = low[side], np.uint32(high[side] - low[side])
                 for i in range(size):
-                    inside[i] &= np.uint32(mine[i] - least) < span
+                    inside[i] &= np.uint32(column[i] - least) < span
                     left |= inside[i]
                 if not left:
                     break

@@ -101,12 +101,12 @@ def sort_spatially(low, high, fan_out):
         # `part` is the number of boxes in a full child of the node over this range.
         while part * fan_out < size:
             part *= fan_out
-        mine = order[start:stop].copy()
+        boxes = order[start:stop].copy()
         # The dimension with the largest spread of middles per average side.
         best, widest = 0, -1.0
         for k in range(d):
             least, most, length = np.inf, -np.inf, 0.0
-            for box in mine:
+            for box in boxes:
                 middle = float(low[box, k]) + float(high[box, k])
                 least, most = min(least, middle), max(most, middle)
                 length += float(high[box, k]) - float(low[box, k])
@@ -116,8 +116,8 @@ def sort_spatially(low, high, fan_out):
         # A stable sort, so that the order is the same on every machine.
         middles = np.empty(size, np.int64)
         for i in range(size):
-            middles[i] = np.int64(low[mine[i], best]) + np.int64(high[mine[i], best])
-        order[start:stop] = mine[np.argsort(middles, kind="mergesort")]
+            middles[i] = np.int64(low[boxes[i], best]) + np.int64(high[boxes[i], best])
+        order[start:stop] = boxes[np.argsort(middles, kind="mergesort")]
         # Cut at a border between children, so that no node straddles it.
         middle = start + part * ((size + part - 1) // part // 2)
         stack.append((start, middle))

@@ -30,7 +30,7 @@ from headgate.implication.order.products import Numbers, Products, build_product
 MIN_PREFIX_STEP = 512  # products between two of the prefixes that are kept as bitmaps
 MAX_BITMAP_BYTES = 1 << 28  # of all sides, before steps become longer
 MAX_CELL_BITMAPS = 64  # of a column
-MAX_DIGITS = 7  # binary digits of a column's number by which free columns are told apart
+MAX_DIGITS = 7  # binary digits of a column's number by which free columns are distinguished
 VOLUME_SLACK = 1e-9  # volumes are sums of rounded numbers
 
 Words = npt.NDArray[np.uint64]

@@ -22,7 +22,7 @@ from headgate.matching.asc.order import (
 
 CHECK_EVENTS = 300  # on which another order is compared with the present one
 MIN_SAVING = 0.05  # the share of the cost that another order must save
-MAX_CHANGED_SHARE = 0.1  # of the conjunctions; if more have changed, the order is found anew
+MAX_CHANGED_SHARE = 0.1  # of the conjunctions; if more have changed, the order is found again
 
 
 class AdaptiveOrder:
@@ -60,7 +60,7 @@ class AdaptiveOrder:
             sample = draw_random_sample(bitmaps)
             order = find_order(bitmaps, sample, self._options, thorough=False)
         elif bitmaps.epoch != self._epoch:
-            # all was written anew: constructs and rows have other numbers, but the same names
+            # all was written again: constructs and rows have other numbers, but the same names
             self.monitor.reset_sample()
             order = self._order_by_names(before, self.order.cover)
         else:

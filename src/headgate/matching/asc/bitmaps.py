@@ -3,8 +3,8 @@
 A conjunction has a slot, which is a column of bits; a region has a row. New conjunctions are
 collected and written by `settle`: new constants split regions, whose rows are copied, and the rest
 stays as it is. The slot of a conjunction that leaves is cleared in `alive`, and reused. Constants
-that no query uses any more are dropped when all is written anew, which happens when more than twice
-as many conjunctions have come as there are, and a thousand.
+that no query uses any more are dropped when all is written again, which happens when more than
+twice as many conjunctions have come as there are, and a thousand.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from headgate.predicate.normal_form import Conjunction
 LINE_WORDS = 8  # words of a cache line
 LARGE_PAGE_WORDS = 1 << 18  # words of a large page, 2 MiB
 MIN_LARGE_WORDS = 1 << 19  # from 4 MiB on NumPy asks the system for large pages
-MIN_REWRITTEN = 1_000  # conjunctions that come before all are written anew
+MIN_REWRITTEN = 1_000  # conjunctions that come before all are written again
 # Rows of a construct besides those of cuts, at most.
 FIXED_ROWS = ("null", "below", "equal", "above")
 
@@ -96,7 +96,7 @@ class Bitmaps:
         self._conjunctions: dict[int, list[tuple[int, Conjunction]]] = {}  # by position, with slots
         self._pending: dict[int, Sequence[Conjunction]] = {}
         self._always: set[int] = set()
-        self.epoch = 0  # how often all was written anew
+        self.epoch = 0  # how often all was written again
         self._torn = False  # was writing interrupted, by Ctrl-C or for want of memory?
         self._clear()
 
@@ -113,7 +113,7 @@ class Bitmaps:
         self._usage: Bits = np.zeros((4, LINE_WORDS), np.uint64)
         self._owner = np.zeros(64 * LINE_WORDS, np.int64)
         self._shared = np.full(64 * LINE_WORDS, -1, np.int64)
-        self._added = 0  # conjunctions that have come since all was written anew
+        self._added = 0  # conjunctions that have come since all was written again
         self._count = 0  # of these, those that are still there
         self._fingerprint: str | None = None
         self._row_counts = RowCounts()
@@ -154,7 +154,7 @@ class Bitmaps:
         self._count_added(conjunctions)
 
     def rebuild(self) -> None:
-        """Drop what no query uses any more; `settle` writes everything else anew."""
+        """Drop what no query uses any more; `settle` writes everything else again."""
         self._torn = True
         # what is written waits again, before what was waiting already
         written = {
@@ -197,14 +197,14 @@ class Bitmaps:
         return Table(self.bits, self.alive, self._owner, self._shared, always)
 
     def settle(self) -> None:
-        """Write what has come since; if that is interrupted, all is written anew the next time."""
+        """Write what has come since; if that is interrupted, all is written again the next time."""
         if self._torn:
             self.rebuild()
         if not self._pending:
             return
         self._torn = True
         new = [(at, part) for at, parts in self._pending.items() for part in parts]
-        # from here on an interrupt leaves bits that nobody can trust
+        # from here on an interrupt leaves bits that cannot be trusted
         slots = self._take_slots(len(new))
         written: dict[int, list[tuple[int, Conjunction]]] = {at: [] for at in self._pending}
         for slot, (at, part) in zip(slots.tolist(), new, strict=True):

@@ -1,4 +1,4 @@
-"""Watch the events of a period, and decide whether the order should be found anew after it.
+"""Watch the events of a period, and decide whether the order should be found again after it.
 
 "Adaptive two-level optimization for selection predicates of multiple continuous queries", section
 5.2. After each period λ the dropping ratio is compared with that of the period in which the order
@@ -117,7 +117,7 @@ class EventSample:
 
 @dataclass(slots=True)
 class Trigger:
-    """A comparison of periods, which says why the order should be found anew, if it should.
+    """A comparison of periods, which says why the order should be found again, if it should.
 
     >>> trigger = Trigger(threshold=0.1)
     >>> periods = (0.6, 4.0), (0.62, 4.1), (0.3, 6.0)
@@ -132,7 +132,7 @@ class Trigger:
     _before: float | None = None  # the dropping ratio of the period before
 
     def find_reason(self, dropping: float, cost: float, events: int) -> str | None:
-        """Return why the order should be found anew after a period of so many events, or None."""
+        """Return why the order should be found again after a period of so many events, or None."""
         reason = self._compare(dropping, cost, events)
         before, self._before = self._before, dropping
         if reason is not None:
@@ -173,7 +173,7 @@ def _has_changed(before: float | None, now: float, threshold: float, events: int
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """What was counted over some events, and why the order was found anew after them, if it was."""
+    """What was counted over some events, and why a new order was found then, if one was."""
 
     until: int  # how many events had come
     events: int
@@ -270,13 +270,13 @@ class Monitor:
         return self._sample.events(self._sample_size(self._sample.constructs))
 
     def take_statistics(self) -> tuple[Tally, Sample]:
-        """Return what was counted and sampled since the last call, and begin anew."""
+        """Return what was counted and sampled since the last call, and begin again."""
         tally, sample = self.tally, self.sample
         self._begin_period()
         return tally, sample
 
     def find_reason(self, *, queries_changed: bool) -> str | None:
-        """Return why the order should be found anew now that a period is over, or None."""
+        """Return why the order should be found again now that a period is over, or None."""
         if self.options.sequence == "fixed" or not len(self._sample):
             return None
         if self._orders == 0:

@@ -21,8 +21,8 @@ class AscOptions:
     | `sequence`  | 4.2, 4.3 | `macro`: one order for all events; `hybrid`: with micro-arrows,     |
     |             |          | which save some constructs, and take longer to follow than that     |
     |             |          | saves where bitmaps are in a cache; `fixed`: the first order stays  |
-    | `period`    | 5.2      | λ: events after which the dropping ratio is computed anew           |
-    | `threshold` | 5.2      | μ: relative change from which on the order is found anew; 0: after  |
+    | `period`    | 5.2      | λ: events after which the dropping ratio is computed again          |
+    | `threshold` | 5.2      | μ: relative change from which on the order is found again; 0: after |
     |             |          | every period                                                        |
     | `sample`    |          | events of a period that are remembered, for finding an order        |
     | `monitored` | 4.2.3    | τ: events that decide on one place in the sequence, each place with |

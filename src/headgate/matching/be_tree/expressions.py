@@ -106,7 +106,7 @@ class ExpressionPool:
         self._garbage += int(pad_count(self.arrays.count[dropped]).sum())
         self._free += self._dropped
         self._dropped = []
-        # most of what is stored belongs to nobody
+        # most of what is stored belongs to no expression
         if self._garbage > self._stored // 2 + MIN_GARBAGE:
             predicate = np.zeros(len(self.arrays.predicate), np.int32)
             self._stored = copy_live_predicates(self.arrays, self.used, predicate)

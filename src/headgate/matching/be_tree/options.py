@@ -60,7 +60,7 @@ class BeTreeOptions:
     |                |              | `threshold`                                                 |
     | `window`       | 5.2, 8.1     | operations before a node is judged, as a share of its size  |
     | `exploit`      | 5.2          | how often an insertion takes the best partition, not any    |
-    | `reinserted`   | 5.2          | share of a full leaf that is inserted anew before a cut     |
+    | `reinserted`   | 5.2          | share of a full leaf that is inserted again before a cut    |
     | `bloom`        | 6.2          | bits of the filter on an expression's attributes; 0: none   |
     | `absent`       | 8.3          | whether `<>` and NOT IN hold for an absent attribute (weak) |
     | `seed`         |              | of what is left to chance: exploration and reinsertion      |

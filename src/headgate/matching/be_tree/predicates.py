@@ -2,7 +2,7 @@
 
 "Analysis and optimization for Boolean expression indexing", section 6.1. Numbers below `end` are in
 the bitmap, those of one column side by side; what came later is numbered behind, and evaluated
-when it is needed. Now and then all are numbered anew (`renumber`), which is the paper's merging
+when it is needed. Now and then all are numbered again (`renumber`), which is the paper's merging
 of both sets, and its compaction.
 """
 
@@ -37,7 +37,7 @@ from headgate.predicate import Atom, Column, Compare, IsNull, Within, columns_of
 from headgate.schema import ValueSet
 
 WORD_BITS = 64
-MIN_NEW_PREDICATES, MAX_NEW_SHARE = 256, 0.25  # outside the bitmap before it is made anew
+MIN_NEW_PREDICATES, MAX_NEW_SHARE = 256, 0.25  # outside the bitmap before it is made again
 MAX_BITMAP_BYTES = 64 << 20
 
 Numbers = npt.NDArray[np.int64]
@@ -250,7 +250,7 @@ class PredicatePool:
             yield c, block
 
     def _move(self, new: Numbers, count: int) -> None:
-        """Give each predicate its new number; there are `count`, and some belong to nobody."""
+        """Give each predicate its new number; there are `count`, and some are in no expression."""
         surviving = np.flatnonzero(new != NONE)
         to = new[surviving]
         arrays = self.arrays._asdict()

@@ -135,7 +135,7 @@ class BeTree:
         outside = (lowest <= highest) & ((lowest < low) | (highest > high))
         if not outside.any():
             return
-        # Buckets halve the domain of their attribute, so what lies below it is inserted anew.
+        # Buckets halve the domain of their attribute, so what lies below it is inserted again.
         again = recycle_attributes(
             self.arrays, self.expressions.arrays, arrays, self._make_policy(), outside
         )

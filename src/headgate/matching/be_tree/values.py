@@ -49,7 +49,7 @@ def to_key(ordinal: Any) -> int:
 def widen(low: int, high: int, least: int, most: int) -> tuple[int, int]:
     """Return a domain that reaches from `least` to `most` too, and has doubled where it grew.
 
-    Each time it grows, what lies below an attribute is inserted anew, so it grows seldom. A domain
+    Each time it grows, what lies below an attribute is inserted again, so it grows seldom. A domain
     of which nothing is known yet is the point `MAX_POINT` alone.
 
     >>> widen(10, 19, 5, 12), widen(10, 19, 12, 100), widen(MAX_POINT, MAX_POINT, 5, 7)
@@ -100,7 +100,7 @@ class Labels:
         self._labels.insert(place, label)
         if low < label and abs(label) < -MIN_POINT // 2:
             return False
-        # no number is left between the neighbours: all are spread out anew
+        # no number is left between the neighbours: all are spread out again
         self._labels = [LABEL_STRIDE * number for number in range(len(self._labels))]
         return True
 

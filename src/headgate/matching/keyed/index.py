@@ -49,7 +49,7 @@ class KeyedIndex(BaseIndex):
 
     Guarantee: that of `scan`, event for event. Queries may come and go in one thread while others
     match: a match sees the changes that were complete when it began. New queries are placed by the
-    first match that sees them; all are placed anew in the background, and nobody waits for that. A
+    first match that sees them; all are placed again in the background, and no match waits. A
     match uses up to `threads` threads, by default one for each core that the process may use.
 
     >>> from headgate.schema import INT, Attribute

@@ -1,8 +1,8 @@
 """The parts of an index: new queries are a part of their own, until parts are merged.
 
 As in a log-structured merge tree, a new part takes in the parts before it that are not much larger,
-so that there are few parts and a query is placed anew only a few times. Large parts are merged in
-the background. A tuple of parts never changes, so that nobody who matches against it is disturbed.
+so that there are few parts and a query is placed again only a few times. Large parts are merged in
+the background. A tuple of parts never changes, so that no match against it is disturbed.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Part:
         """
         built = self.segment.built
         max_others = int(np.diff(others[0]).max(initial=0))
-        # allocated anew for every call: memory is mapped only when it is written to
+        # allocated for every call: memory is mapped only when it is written to
         out = np.empty(max(OUTPUT_SIZE, len(self.segment) + max_others), np.int64)
         end = match(
             built.conditions,

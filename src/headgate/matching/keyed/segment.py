@@ -113,7 +113,7 @@ class Segment:
                 f"{figures.keys_ns / 1000:.2g} by keys"
             )
             return Placement(KIND, how)
-        # the key is not kept, but chosen anew, from the same program and costs
+        # the key is not kept, but chosen again, from the same program and costs
         conditions = self.built.conditions
         begin, end = conditions.offsets[number : number + 2]
         program = conditions.program[begin:end]

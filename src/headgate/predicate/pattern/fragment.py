@@ -213,7 +213,7 @@ def join(fragments: Sequence[Fragment]) -> Fragment:
 
 
 def _join_text(before: Sequence[Fragment], last: Fragment) -> str:
-    # Behind a `\r` a final `\n` alone is not the end, so the text before it is written anew.
+    # Behind a `\r` a final `\n` alone is not the end, so the text before it is written again.
     if last.dollar and last.dollar_is_open and _may_end_in_return(before):
         text = _sequence_before_dollar(before)
         if text is None or last.text != _END:

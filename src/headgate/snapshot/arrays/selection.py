@@ -72,7 +72,7 @@ def concatenate_queries(parts: Sequence[EncodedQueries], schema: Schema) -> Enco
     atoms, numbers = _remove_duplicates(
         _concatenate_atoms([part.atoms for part in parts], schema), schema
     )
-    # atoms of a part are numbered behind those of the parts before it, then anew as distinct
+    # atoms of a part are numbered behind those of the parts before it, then again as distinct
     before = np.cumsum([0, *(len(part.atoms) for part in parts)])
     programs = [
         _renumber(part.trees.program, numbers[shift : shift + len(part.atoms)])
@@ -107,7 +107,7 @@ def take_texts(texts: Texts, places: Numbers) -> Texts:
 
 def _take_atoms(atoms: EncodedAtoms, places: Numbers, schema: Schema) -> EncodedAtoms:
     """Return the atoms at these places, with only the columns, cuts and patterns that they use."""
-    # cuts and patterns close up: the ranges of the atoms are numbered anew, pool by pool
+    # cuts and patterns close up: the ranges of the atoms are numbered again, pool by pool
     kind, start, end = atoms.kind[places], atoms.start[places].copy(), atoms.end[places].copy()
     pools = _find_pools(atoms, schema)[places]
     taken_cuts = {}

@@ -25,19 +25,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from headgate.errors import HeadgateError, JobError
+from headgate.spark.job.batch.streaming import JobStopping, is_idle
 from headgate.spark.job.batch.work import Work
 from headgate.spark.job.commit.checkpoint import check_checkpoint
-from headgate.spark.job.commit.claim import (
-    check_batches,
-    claim_output,
-    hold_lock,
-    wait_for_lock,
-)
-from headgate.spark.job.commit.compaction import compact, remove_leftovers
+from headgate.spark.job.commit.claim import check_batches, hold_lock
 from headgate.spark.job.commit.log import LOG_FILE, BatchLog
-from headgate.spark.job.commit.output import COMPACTING, UNBOUNDED, list_folders
-from headgate.spark.job.commit.parts import PartList, check_output
-from headgate.spark.job.config import Pipeline, SinkConfig
+from headgate.spark.job.commit.output import DEAD, EVENT_FOLDERS, MATCHES, TRAFFIC, decode_folder
+from headgate.spark.job.config import Pipeline
 from headgate.spark.job.progress import (
     MAX_LISTED_IDS,
     BatchResult,
@@ -46,9 +40,8 @@ from headgate.spark.job.progress import (
     RunResult,
     RunStats,
 )
-from headgate.spark.job.sinks import DirectorySink, MemorySink, OnRows, Sink, open_sink
+from headgate.spark.job.sinks import OnRows, Sink, open_sink
 from headgate.spark.job.sources import SourceGroup
-from headgate.spark.job.unbounded import JobStopping
 from headgate.spark.session.failure import explain_failure, has_jvm_ended
 
 POLL_SECONDS = 0.2
@@ -118,27 +111,8 @@ def open_context(
         context = JobContext(config, state, log, sink, callbacks)
         check_checkpoint(context.checkpoint)
         check_batches(log, context.checkpoint)
-        if isinstance(sink, DirectorySink):
-            claim_output(state, sink.root, began=log.last_batch is not None)
-            _check_parts(context, sink.root, verify=verify)
+        sink.claim(state, log, callbacks.on_note, verify)
         yield context
-
-
-def _check_parts(context: JobContext, root: Path, *, verify: bool) -> None:
-    """Check that the output holds what the logs say, and finish a compaction that died."""
-
-    def note_wait() -> None:
-        context.callbacks.on_note(f"{root}: waiting for the compaction that is at work there")
-
-    # a compaction would change what is looked at
-    with wait_for_lock(root / COMPACTING, ".lock", note_wait):
-        log = context.log
-        check_output(root, log.parts, list_folders(root), log.last_batch, verify_all=verify)
-        # also of queries that do not run any more
-        for path in sorted((context.state / UNBOUNDED).glob(f"*/{LOG_FILE}")):
-            own, folder = BatchLog(path, root), f"{UNBOUNDED}/{path.parent.name}"
-            check_output(root, own.parts, [folder], own.last_batch, verify_all=verify)
-        remove_leftovers(root)
 
 
 @contextmanager
@@ -269,13 +243,9 @@ class BaseJob(ABC):
             self._last_event = time.monotonic()
         self.stats.add(batch)
         self._callbacks.on_batch(batch, self.stats)
-        if isinstance(self._sink, DirectorySink) and self._config.sink.compact_every:
-            # after every batch, so that the failure of a compaction is noted at the next one
-            work = partial(
-                _compact_if_due, self._sink.root, self._config.sink, batch.number, self._log.parts
-            )
-            # beside the next batches, which need not wait for it
-            self._start_in_background(work)
+        # The next batches need not wait for a compaction. It is tried after each, so that the
+        # failure of the last one is noted soon.
+        self._start_in_background(partial(self._sink.compact, batch.number, self._log.parts))
 
     def _watch(self, query: StreamingQuery) -> None:
         """Wait until the job ends by itself, or there is a reason to stop it."""
@@ -308,17 +278,11 @@ class BaseJob(ABC):
         )
 
     def _is_waiting(self, query: StreamingQuery) -> bool:
-        """Return whether Spark has looked for events and seen none.
-
-        At the start and between batches it has not. A replay that has ended still gives batches,
-        without events.
-        """
+        """Return whether this query and its companions have looked for events and seen none."""
         if self._companions is not None and not self._companions.are_waiting:
             return False
-        if self._sources.has_partly_ended:
-            return True
-        status = query.status
-        return str(status["message"]).startswith("Waiting") and not status["isDataAvailable"]
+        # a replay that has ended still gives batches, without events
+        return self._sources.has_partly_ended or is_idle(query)
 
     @contextmanager
     def _run_companions(
@@ -345,7 +309,7 @@ class BaseJob(ABC):
 
     @contextmanager
     def _open_background(self) -> Iterator[Callable[[Callable[[], object]], None]]:
-        """Run one thing at a time beside the batches; what comes meanwhile is dropped."""
+        """Run one thing at a time while batches run; what comes meanwhile is dropped."""
         with ThreadPoolExecutor(1) as pool:
             running: list[Future[object]] = []
 
@@ -368,7 +332,8 @@ class BaseJob(ABC):
         queries, sink = self.count_hits(), self._sink
         # counted over the queries of the last version only
         silent = [query_id for query_id in queries.ids if not queries.hits[query_id]]
-        memory = sink if isinstance(sink, MemorySink) else None
+        rows = sink.collect_rows()
+        others = [folder for folder in rows if folder not in (*EVENT_FOLDERS, TRAFFIC)]
         return RunResult(
             stats=self.stats,
             total=self._log.totals,
@@ -378,15 +343,10 @@ class BaseJob(ABC):
             silent=len(silent),
             silent_ids=silent[:MAX_LISTED_IDS],
             places={kind: str(path) for kind, path in sink.list_outputs().items()},
-            matches=None if memory is None else memory.matches,
-            dead=None if memory is None else memory.dead,
-            answers={} if memory is None else memory.answers,
+            matches=rows.get(MATCHES),
+            dead=rows.get(DEAD),
+            answers={decode_folder(folder): rows[folder] for folder in others},
         )
-
-
-def _compact_if_due(root: Path, sink: SinkConfig, batch: int, logged: PartList) -> None:
-    if (batch + 1) % sink.compact_every == 0:
-        compact(root, sink.compact_every, logged)
 
 
 def _build_trigger(config: Pipeline) -> dict[str, str | bool]:

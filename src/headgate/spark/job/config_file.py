@@ -79,13 +79,13 @@ def _read_sharing(file: TomlTable) -> SharingConfig:
         if other in file:
             raise file.make_error(
                 other,
-                f"[{other}] has no meaning beside [sharing]",
+                f"[{other}] cannot be combined with [sharing]",
                 "the queries of a network are in its file; leave one of the two out",
             )
     if "keep" in file.get_table("sink"):
         raise file.get_table("sink").make_error(
             "keep",
-            "`keep` has no meaning beside [sharing]",
+            "`keep` cannot be combined with [sharing]",
             "a query of a network says by itself what it selects",
         )
     table = file.get_table("sharing")
@@ -142,7 +142,7 @@ def _read_asc(table: TomlTable) -> AscOptions:
             options[key] = _read_threshold(table, text)
         else:
             least = 0 if key == "block" else 1
-            options[key] = table.get_optional_integer(key, least=least, most=MAX_WHOLE_NUMBER)
+            options[key] = table.get_optional_integer(key, least=least, limit=MAX_WHOLE_NUMBER)
         try:
             AscOptions(**{key: options[key]})
         except UsageError as error:
@@ -172,7 +172,7 @@ def _read_continuous(table: TomlTable) -> ContinuousConfig:
         cast(Mode, table.get_choice("mode", get_args(Mode), "update")),
         table.get_flag("expand"),
         allow,
-        table.get_integer("most_state_rows", DEFAULT_STATE_ROWS, least=1, most=2**63 - 1),
+        table.get_integer("most_state_rows", DEFAULT_STATE_ROWS, least=1, limit=2**63 - 1),
     )
     table.check_all_used()
     return config
@@ -253,7 +253,7 @@ def _read_keep(table: TomlTable) -> tuple[str, ...] | None:
 def _read_run(table: TomlTable, sources: Sequence[SourceConfig], sink: SinkConfig) -> RunConfig:
     checkpoint = table.get_optional_path("checkpoint")
     if checkpoint is None and sink.path is not None:
-        # beside the output, so that both are moved or deleted together
+        # next to the output, so that both are moved or deleted together
         checkpoint = sink.path / "state"
     config = RunConfig(
         checkpoint,

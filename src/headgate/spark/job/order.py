@@ -22,7 +22,7 @@ from headgate.spark.frames import join_first
 from headgate.spark.job.commit.output import write_atomically
 from headgate.spark.job.progress import OrderReport
 from headgate.spark.session.failure import explain_failure
-from headgate.spark.worker import load
+from headgate.spark.worker import IndexConfig, load
 
 if TYPE_CHECKING:
     from headgate.matching.asc.index import AscIndex
@@ -105,7 +105,7 @@ class OrderCoordinator:
             # set first, so that a version whose index cannot be built is not tried in every batch
             self._version, self._index = version, None
             # not from the worker's cache: this index learns, and is kept by the driver
-            index = load(snapshot, stream, "asc", self._options).index
+            index = load(snapshot, stream, IndexConfig("asc", self._options)).index
             assert isinstance(index, AscIndex)
             if self.order is not None:
                 index.resume(self.order)
@@ -137,6 +137,15 @@ class OrderCoordinator:
         except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as bad:
             self._note(f"{self._path}: ignored, as it was changed or damaged ({bad})")
         return None
+
+
+def open_order(
+    path: Path, index: IndexConfig, note: Callable[[str], None]
+) -> OrderCoordinator | None:
+    """Return the coordinator of a job whose index evaluates in an order that adapts, else None."""
+    if not isinstance(index.options, AscOptions):
+        return None
+    return OrderCoordinator(path, index.options, note)
 
 
 def _checksum(saved: dict[str, Any]) -> str:

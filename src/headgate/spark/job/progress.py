@@ -225,6 +225,13 @@ class RunResult:
         The dead letters, if the sink is in memory.
     answers : dict
         The rows of a memory sink by the id of the continuous query.
+
+    Examples
+    --------
+    Look at the matches of a job whose sink is in memory, and at the queries that had most::
+
+        result = hg.spark.run("pipeline.toml", spark=spark)
+        print(result.matches.to_pylist(), result.busiest, result.silent_ids)
     """
 
     stats: RunStats

@@ -3,7 +3,7 @@
 `foreachBatch` is called at least once for each batch. The order below makes that exactly once:
 
     1. the version of the queries is logged               a replay runs under the same one
-    2. tasks stage their rows, and so does the driver     nobody sees them
+    2. tasks stage their rows, and so does the driver     no reader sees them
     3. the staged parts appear under the batch's number   a replay puts its own in their place
     4. the state of continuous queries has a file         a replay writes it again
     5. counts, parts and that file's checksum are logged  a replay finds that nothing is left to do
@@ -26,16 +26,16 @@ from headgate.queries import read_queries
 from headgate.schema import Stream
 from headgate.snapshot import publish
 from headgate.spark.job.base import BaseJob, JobContext
-from headgate.spark.job.batch.task import RoutingTaskPlan, RoutingTaskResult, merge_reports
+from headgate.spark.job.batch.routing_task import RoutingTaskPlan, RoutingTaskResult, merge_reports
 from headgate.spark.job.commit.claim import check_job_facts, read_job_facts
 from headgate.spark.job.commit.output import ANSWERS, Part, StagedFile, new_stage
-from headgate.spark.job.order import OrderCoordinator
+from headgate.spark.job.order import OrderCoordinator, open_order
 from headgate.spark.job.progress import BatchResult, OrderReport, QueryHits
-from headgate.spark.job.query_plan import QueryPlan, QuerySelection, VersionFollower
-from headgate.spark.job.sinks import DirectorySink
+from headgate.spark.job.query_plan import QueryPlan, QuerySelection
 from headgate.spark.job.sources import SourceGroup, describe_sources, open_sources
 from headgate.spark.job.state import ReducedEvents, RunningQueries, StateFiles
-from headgate.spark.job.unbounded import UnboundedQueries
+from headgate.spark.job.unbounded_queries import UnboundedQueries
+from headgate.spark.job.versions import VersionFollower
 
 MAX_SHOWN_ERRORS = 5  # of queries in files that were refused
 
@@ -113,7 +113,7 @@ class RoutingJob(BaseJob):
         self, number: int, plan: QueryPlan, stream: Stream, stage: Path
     ) -> RoutingTaskPlan:
         return RoutingTaskPlan(
-            batch=number,
+            batch_id=number,
             version=plan.version,
             snapshot=str(self._queries.directory(plan.version)),
             stream=stream,
@@ -166,17 +166,16 @@ def open_routing_job(context: JobContext) -> RoutingJob:
         config.continuous,
         note,
     )
-    asc = config.queries.index.asc
-    order = None if asc is None else OrderCoordinator(state / "order.json", asc, note)
+    order = open_order(state / "order.json", config.queries.index, note)
     return RoutingJob(context, SourceGroup(sources), queries, running, unbounded, order)
 
 
 def _open_queries(context: JobContext) -> VersionFollower:
     """Return the queries, once it is certain that the job is still the one that it was."""
     config, state, note = context.config, context.state, context.callbacks.on_note
-    is_directory = isinstance(context.sink, DirectorySink)
+    stays = context.sink.root is not None
     # files on the disk keep their columns for good; other sinks have none to keep
-    columns = read_job_facts(state).get("columns") if is_directory else None
+    columns = read_job_facts(state).get("columns") if stays else None
     names = tuple(source.stream for source in config.sources if source.stream is not None)
     selection = QuerySelection(
         names or None,
@@ -193,7 +192,7 @@ def _open_queries(context: JobContext) -> VersionFollower:
         **describe_sources(config),
         "mode": config.continuous.mode,
         "expand": str(config.continuous.expand).lower(),
-        "columns": queries.columns if is_directory else None,
+        "columns": queries.columns if stays else None,
     }
     check_job_facts(state, facts)
     for text in queries.current.left_out:

@@ -3,7 +3,7 @@
 As for every job (`routing_job`), the order makes exactly once of at least once:
 
     1. the number of the plan is logged                   a replay runs under the same one
-    2. tasks walk their rows through the plan, and stage  nobody sees what they staged
+    2. tasks walk their rows through the plan, and stage  no reader sees what they staged
     3. what crosses to other applications is sent         a replay leaves it as it is
     4. results appear under the batch's number            a replay puts its own in their place
     5. counts are logged                                  a replay finds that nothing is left to do
@@ -30,11 +30,15 @@ from headgate.spark.job.base import BaseJob, JobContext
 from headgate.spark.job.commit.claim import check_job_facts
 from headgate.spark.job.commit.output import TRAFFIC, Part, StagedFile, new_stage
 from headgate.spark.job.config import Pipeline, SharingConfig
-from headgate.spark.job.continuous_query import check_answer_columns
+from headgate.spark.job.event_reduction import check_answer_columns
 from headgate.spark.job.progress import BatchResult, QueryHits
 from headgate.spark.job.sharing.exchange import Exchange, FileExchange, PlanFiles, load_plan
 from headgate.spark.job.sharing.link_traffic import build_traffic_table, sum_by_link
-from headgate.spark.job.sharing.task import SharingTaskPlan, SharingTaskResult, merge_reports
+from headgate.spark.job.sharing.sharing_task import (
+    SharingTaskPlan,
+    SharingTaskResult,
+    merge_reports,
+)
 from headgate.spark.job.sources import SourceGroup, describe_sources, open_sources
 
 EXCHANGE_SOURCE = "exchange"  # the name of the source that other applications send to
@@ -174,7 +178,7 @@ def _check_sources(config: Pipeline, plan: Plan, application: str) -> None:
             f"[source] is one source, and {streams} enter this application; "
             "give each stream a table [streams.NAME]"
             if origins
-            else "[source] is read by nobody: no stream enters this application; leave it out"
+            else "[source] is not read: no stream enters this application; leave it out"
         )
     for name in names:
         if str(name).lower() not in origins:

@@ -106,7 +106,7 @@ class FileSource:
     def build_reports(self, frame: DataFrame, work: Work) -> DataFrame | None:
         """Divide the batch's files, as the checkpoint lists them, among tasks."""
         # not from the frame, which silently skips a file that has gone
-        names = list_planned_files(self._checkpoint, self._number, work.batch)
+        names = list_planned_files(self._checkpoint, self._number, work.batch_id)
         pieces = [
             piece
             for name in names

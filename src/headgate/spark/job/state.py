@@ -28,7 +28,7 @@ from headgate.snapshot.files import link_or_copy, sync
 from headgate.spark.job.batch.rows import label_rows
 from headgate.spark.job.commit.log import BatchLog
 from headgate.spark.job.commit.output import make_directory
-from headgate.spark.job.continuous_query import ContinuousQuery
+from headgate.spark.job.event_reduction import ContinuousQuery
 from headgate.spark.job.progress import BoundedProgress
 from headgate.spark.stateful.shard import Mode
 from headgate.stateful.runtime.running_query import RunningQuery

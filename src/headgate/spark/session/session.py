@@ -38,7 +38,7 @@ DEFAULT_SETTINGS = {
 }
 QUIET_SETTINGS = {
     "spark.ui.showConsoleProgress": "false"
-}  # PySpark turns it on unless told at launch
+}  # PySpark turns it on unless set at launch
 LOG_FILES = tuple(f"log4j2.{kind}" for kind in ("properties", "xml", "yaml", "yml", "json", "jsn"))
 
 # PySpark leaves it untyped

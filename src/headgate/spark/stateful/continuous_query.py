@@ -187,7 +187,7 @@ def _build_bounded_frame(spec: QuerySpec, frames: Mapping[str, DataFrame]) -> Da
     if spec.shards > 1 and not reduction.can_shard:
         raise UsageError(
             "a query has one shard, unless all its streams are compared by an equality, and one of "
-            "these attributes is put out where it has DISTINCT or groups"
+            "these attributes is an output column where it has DISTINCT or groups"
         )
     # the columns of the answers, as an empty run knows them
     output = from_arrow_schema(spec.start_run().output)

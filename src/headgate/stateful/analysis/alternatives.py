@@ -154,7 +154,7 @@ def _merge_atoms(firsts: list[Atom], seconds: list[Atom]) -> Alternative | None:
 
 
 def _is_split(atom: Atom) -> bool:
-    """Tell whether an atom is more than one alternative."""
+    """Return whether an atom is more than one alternative."""
     if isinstance(atom, Within):
         return atom.values.only_interval is None
     return isinstance(atom, Compare) and atom.operator == "<>"

@@ -115,7 +115,7 @@ def _list_cases(
 
 
 def is_proven_bounded(query: Query) -> bool:
-    """Tell whether the analysis says yes and the query is no contradiction; tries no streams."""
+    """Return whether the analysis says yes and the query is no contradiction; tries no streams."""
     for alternatives_of in (split_coarsely, split_finely):
         try:
             alternatives = alternatives_of(query.where)

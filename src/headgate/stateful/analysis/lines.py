@@ -226,7 +226,7 @@ def group_into_lines(
 
 
 def is_whole(group: Iterable[Column]) -> bool:
-    """Tell whether all columns have one discrete type, so that ordinals compare."""
+    """Return whether all columns have one discrete type, so that ordinals compare."""
     grids = {get_ordinal_grid(column.type) for column in group}
     return len(grids) == 1 and None not in grids
 
@@ -312,7 +312,7 @@ def list_intervals(values: ValueSet, type_: Type) -> list[Interval]:
 
 
 def is_finite(values: ValueSet, type_: Type) -> bool:
-    """Tell whether a column is pinned to finitely many values by its set alone."""
+    """Return whether a column is pinned to finitely many values by its set alone."""
     intervals = list_intervals(values, type_)
     if isinstance(type_, String):
         return all(_is_finite_text(str(i.low or ""), i.high) for i in intervals)
@@ -322,7 +322,7 @@ def is_finite(values: ValueSet, type_: Type) -> bool:
 
 
 def _is_finite_text(low: str, high: Ordinal | None) -> bool:
-    """Tell whether the second text is the first with NULs behind it."""
+    """Return whether the second text is the first with NULs behind it."""
     return high is not None and not str(high).removeprefix(low).strip("\0")
 
 

@@ -61,7 +61,7 @@ class _Addition:
     windowed: int | None = None
 
     def concerns(self, case: Case, fault: Fault) -> bool:
-        """Tell whether the addition is about what is at fault."""
+        """Return whether the addition is about what is at fault."""
         violation = fault.violation
         sides = (violation.variable, *(v for j in violation.joins for v in (j.left, j.right)))
         guilty = [case.columns[v] for v in sides if v >= 0]
@@ -137,7 +137,7 @@ def _list_additions(query: Query, case: Case) -> Iterator[_Addition]:
 
 
 def _is_counted(column: Column) -> bool:
-    """Tell whether people have ranges of such values: not of texts, doubles and moments."""
+    """Return whether people have ranges of such values: not of texts, doubles and moments."""
     return not isinstance(column.type, Double | String | Timestamp)
 
 

@@ -178,7 +178,7 @@ def build_witness(query: Query, case: Case, fault: Fault, size: int) -> Witness 
 
 
 def is_verified(query: Query, case: Case, fault: Fault) -> bool:
-    """Tell whether there are streams, of any length, whose rows are all told apart.
+    """Return whether there are streams, of any length, whose rows are all told apart.
 
     Three rows that lie far from each other in a longer schedule stand for all: what holds only for
     a while, as long as other values are not passed, fails for one of them.
@@ -199,7 +199,7 @@ def is_verified(query: Query, case: Case, fault: Fault) -> bool:
 
 
 def _needs_end_rows(fault: Fault) -> bool:
-    """Tell whether rows at the ends of all others move the aggregate, and so tell more of them."""
+    """Return whether rows at the ends of all others move the aggregate, and so show more."""
     if fault.aggregate is None or fault.violation.pattern != "output":
         return False
     return fault.aggregate.function in ("MEDIAN", "AVG")

@@ -176,7 +176,7 @@ def _find_problem(query: Conjunctive, violation: Violation, rows: Sequence[Row])
 
 
 def _may_join(violation: Violation, rows: Sequence[Row], i: int, j: int) -> bool:
-    """Tell whether t_i's row of the source may join with what belongs to t_j."""
+    """Return whether t_i's row of the source may join with what belongs to t_j."""
     match violation.pattern:
         case "count":
             return i > j
@@ -217,7 +217,7 @@ _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def _make_validity_test(query: Conjunctive) -> Callable[[Row], bool]:
-    """Tell whether positions satisfy all comparisons and bounds."""
+    """Return whether positions satisfy all comparisons and bounds."""
     comparisons = [(c.left, _OPERATORS[c.operator], c.right) for c in query.comparisons]
     bounds = []
     for bound in query.bounds:

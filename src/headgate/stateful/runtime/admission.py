@@ -32,7 +32,7 @@ def check_runnable(query: Query) -> Verdict:
 
 
 def has_windows(query: Query) -> bool:
-    """Tell whether a query reads only the last rows of some stream."""
+    """Return whether a query reads only the last rows of some stream."""
     return any(source.rows is not None for source in query.sources)
 
 

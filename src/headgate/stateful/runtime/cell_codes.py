@@ -156,7 +156,7 @@ def _wrap_shifts(lines: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _is_numbered(cells: Cells) -> bool:
-    """Tell whether a column's codes are its ordinals, and its cells only values and gaps."""
+    """Return whether a column's codes are its ordinals, and its cells only values and gaps."""
     type_ = cells.type
     if isinstance(type_, String):
         return False

@@ -36,7 +36,7 @@ def encode_in_one_order(
 ) -> list[OrderCodes]:
     """Encode columns by the one order of all their values, compared exactly.
 
-    Values of different types are ranked one by one, so these should be few; INT beside DOUBLE, and
+    Values of different types are ranked one by one, so these should be few; INT with DOUBLE, and
     columns of one type, are coded as arrays.
     """
     types = {column.type for column, _ in columns}

@@ -209,7 +209,7 @@ class RunningQuery:
     def result(self) -> pa.Table:
         """Return the whole result over all rows so far."""
         program = self._program
-        # A join that keeps no answer is computed anew from what its stores keep.
+        # A join that keeps no answer is computed again from what its stores keep.
         if program.remembers_answer:
             return self._to_table(self._answered, changed=False)
         return self._to_table(self._join_all(), changed=True)

@@ -2,7 +2,7 @@
 
 At every moment the answer is the relational one over what counts then: the last rows of a windowed
 stream, all rows of another. A row that leaves a window takes its part of the answer with it, which
-is not told; what comes in is:
+is not reported; what comes in is:
 
 | query     | `push` gives                                                              |
 |-----------|---------------------------------------------------------------------------|
@@ -98,7 +98,7 @@ class WindowedQuery(RunningQuery):
         program = self._program
         if not program.remembers_answer:
             return self._to_table(changes, changed=True)
-        # Rows that left cannot be subtracted from extremes, so the answer is computed anew.
+        # Rows that left cannot be subtracted from extremes, so the answer is computed again.
         before, self._answered = self._answered, self._join_all()
         if self.query.distinct:
             (part,) = program.answer_states

@@ -38,19 +38,19 @@ def side_in(hulls, hull, column):
 
 
 @inlined_kernel
-def _overlap(hulls, one, other):
+def _overlap(hulls, hull, other):
     """Return whether two hulls have a row in common."""
     # Sides ascend by column in both hulls, and ranges within a side, so both are merged.
     meets = True
-    mine, end = hulls.offsets[one], hulls.offsets[one + 1]
+    hull_side, end = hulls.offsets[hull], hulls.offsets[hull + 1]
     side = hulls.offsets[other]
     while meets and side < hulls.offsets[other + 1]:
-        while mine < end and hulls.column[mine] < hulls.column[side]:
-            mine += 1
-        if mine < end and hulls.column[mine] == hulls.column[side]:
-            a, b = hulls.first[mine], hulls.first[side]
+        while hull_side < end and hulls.column[hull_side] < hulls.column[side]:
+            hull_side += 1
+        if hull_side < end and hulls.column[hull_side] == hulls.column[side]:
+            a, b = hulls.first[hull_side], hulls.first[side]
             meets = False
-            while not meets and a < hulls.last[mine] and b < hulls.last[side]:
+            while not meets and a < hulls.last[hull_side] and b < hulls.last[side]:
                 meets = hulls.lows[a] < hulls.highs[b] and hulls.lows[b] < hulls.highs[a]
                 # The range that ends first meets no later range of the other side.
                 if hulls.highs[a] < hulls.highs[b]:
@@ -68,17 +68,17 @@ def _fill_words(hulls, inner, column, only, union, count, words, begin):
     The end is -1 if there is no room. `union` are the hulls of the bits. If `only` is not -1, and
     the inner hull has no side here, then no other cell counts.
     """
-    mine = side_in(hulls, inner, column)
-    ranges = 1 if mine < 0 else hulls.last[mine] - hulls.first[mine]
+    inner_side = side_in(hulls, inner, column)
+    ranges = 1 if inner_side < 0 else hulls.last[inner_side] - hulls.first[inner_side]
     end = begin
     # The inner side range by range; without a side it is all cells of the column.
     for number in range(ranges):
-        if mine < 0 and only >= 0:
+        if inner_side < 0 and only >= 0:
             cell, stop = only, only + 1
-        elif mine < 0:
+        elif inner_side < 0:
             cell, stop = hulls.bottom[column], hulls.top[column]
         else:
-            at = hulls.first[mine] + number
+            at = hulls.first[inner_side] + number
             cell, stop = hulls.lows[at], hulls.highs[at]
         # From `cell` up to before `change` all cells lie in the same parts.
         while cell < stop:

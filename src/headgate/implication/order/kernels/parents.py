@@ -65,16 +65,17 @@ def find_containing(s, layout, also, i, out, bits, begin, among):
 
 @inlined_kernel
 def _with_room(array, count):
+    """Return an array with room for one more: itself, or one twice as long if it is full."""
     return np.concatenate((array, np.empty_like(array))) if count == len(array) else array
 
 
 @kernel
-def find_direct_parents(s, layout, also, start, stop, most):
+def find_direct_parents(s, layout, also, start, stop, max_pairs):
     """Return the classes from `start` up to before `stop` with each of their direct parents.
 
     These are two arrays; then for each class the first that is the same, itself if there is none
-    (only such have parents); then the first class that it did not reach, as it ends past `most`
-    pairs.
+    (only such have parents); then the first class that it did not reach, as it ends when it has
+    more than `max_pairs`.
     """
     words = layout.words
     everything = layout.real[:words]
@@ -86,7 +87,7 @@ def find_direct_parents(s, layout, also, start, stop, most):
     same = np.arange(start, stop)
     count = 0
     i = start
-    while i < stop and count <= most:
+    while i < stop and count <= max_pairs:
         if layout.offsets[i] == layout.offsets[i + 1]:
             i += 1
             continue
@@ -153,12 +154,12 @@ def _check_parts(s, layout, i, union):
 
 
 @kernel
-def find_joint_containers(s, layout, also, corners, start, stop, most):
+def find_joint_containers(s, layout, also, corners, start, stop, max_pairs):
     """Return pairs of a class and a union that contains it by several of its parts together.
 
     All corners of the class's parts are in the union; the third array says whether its parts cover
-    them, or that it is undecided. It ends past `most` pairs; the last answer is the first class
-    that it did not reach.
+    them, or that it is undecided. It ends when it has more than `max_pairs`; the last answer is the
+    first class that it did not reach.
     """
     words = layout.words
     everything = layout.real[:words]
@@ -169,7 +170,7 @@ def find_joint_containers(s, layout, also, corners, start, stop, most):
     answers = np.empty(1024, np.int32)
     count = 0
     i = start
-    while i < stop and count <= most:
+    while i < stop and count <= max_pairs:
         first, last = layout.offsets[i], layout.offsets[i + 1]
         # Candidates: unions that do not contain the class by single parts.
         find_containing(s, layout, also, i, out, bits, layout.unions, everything)

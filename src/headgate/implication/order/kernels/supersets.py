@@ -54,6 +54,7 @@ def set_bits_in_rows(bits, rows, places):
 
 @inlined_kernel
 def _join(out, begin, rows, row):
+    """Add the products of a row of bits, from the word `begin` on."""
     for w in range(begin, len(out)):
         out[w] |= rows[row, w]
 
@@ -86,18 +87,18 @@ def _contains(hulls, outer, inner, free):
     In columns where `inner` has no side it has the cells `free`.
     """
     is_inside = True
-    mine, end = hulls.offsets[inner], hulls.offsets[inner + 1]
+    inner_side, end = hulls.offsets[inner], hulls.offsets[inner + 1]
     side = hulls.offsets[outer]
     # The sides of both hulls ascend by column, so they are merged.
     while is_inside and side < hulls.offsets[outer + 1]:
         column = hulls.column[side]
-        while mine < end and hulls.column[mine] < column:
-            mine += 1
+        while inner_side < end and hulls.column[inner_side] < column:
+            inner_side += 1
         at, last = hulls.first[side], hulls.last[side]
-        if mine < end and hulls.column[mine] == column:
+        if inner_side < end and hulls.column[inner_side] == column:
             # Each range of the inner side must lie in one range of the outer side.
-            part = hulls.first[mine]
-            while is_inside and part < hulls.last[mine]:
+            part = hulls.first[inner_side]
+            while is_inside and part < hulls.last[inner_side]:
                 while at < last and hulls.highs[at] < hulls.highs[part]:
                     at += 1
                 is_inside = at < last and hulls.lows[at] <= hulls.lows[part]

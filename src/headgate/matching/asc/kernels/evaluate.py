@@ -21,7 +21,7 @@ Int64s = npt.NDArray[np.int64]
 
 MAX_ARROW_TARGETS = 64  # constructs that a micro-arrow can lead to: the bits of a word
 
-# Places in a tally: events, those that matched nothing, constructs evaluated, steps along a
+# Places in a tally: events, those that no condition held for, constructs evaluated, steps along a
 # micro-arrow, and all steps from one construct to the next.
 EVENTS, DROPPED, EVALUATED, MICRO, FOLLOWED, TALLY_SIZE = range(6)
 
@@ -46,13 +46,13 @@ class PackedOrder(NamedTuple):
 
 @kernel
 def evaluate_events(  # noqa: PLR0915 (one loop; its parts would hand over twenty arrays)
-    table, at, start, stop, order, block, most, seen, out, offsets, tally
+    table, at, start, stop, order, block, max_matches, seen, out, offsets, tally
 ):
     """Write the matches of events from `start` on into `out` and `offsets`; return where it ended.
 
     Event e is in row `at[c, e]` of construct c. It ends at `stop`, or before an event for which
-    there might not be room: an event has up to `most` matches. `seen` has a place for each slot,
-    and serves one call at a time; `tally` is added to.
+    there might not be room, as it can match `max_matches` queries. `seen` has a place for each
+    slot, and serves one call at a time; `tally` is added to.
     """
     # Rows are read at `row * stride` of the flat bits. `grb` is what is left of the queries of one
     # block (the paper's global result bitmap).
@@ -66,13 +66,13 @@ def evaluate_events(  # noqa: PLR0915 (one loop; its parts would hand over twent
     for w in range(words):
         some[w // block] |= alive[w]
     micros = np.zeros(count + 1, np.int64)  # how many of the steps so far followed a micro-arrow
-    every = ~np.uint64(0) >> np.uint64(
-        max(0, MAX_ARROW_TARGETS - count)
-    )  # places to evaluate (GEB)
+    # A bit for each place in the sequence that is not evaluated yet, which the paper's global
+    # evaluation bitmap (GEB) has as a 0; at first all of them.
+    every = ~np.uint64(0) >> np.uint64(max(0, MAX_ARROW_TARGETS - count))
     used = evaluated = dropped = micro = followed = 0
     offsets[0] = 0
     e = start
-    while e < stop and used + most <= len(out):
+    while e < stop and used + max_matches <= len(out):
         # The first `known` steps of the event's path are chosen, which all blocks share.
         before, known, deepest, row, to_do = used, 0, 0, np.int64(-1), every
         for begin in range(0, words, block):
@@ -96,12 +96,12 @@ def evaluate_events(  # noqa: PLR0915 (one loop; its parts would hand over twent
                     path[known] = row * stride
                     known += 1
                 # AND two rows; if the first leaves nothing, the second was not needed.
-                one, last = path[depth] + begin, depth + 1 == count
-                two = one if last else path[depth + 1] + begin
+                first, last = path[depth] + begin, depth + 1 == count
+                second = first if last else path[depth + 1] + begin
                 if depth == 0:
-                    half, left = _and_two(alive, begin, bits, one, two, grb, size)
+                    half, left = _and_two(alive, begin, bits, first, second, grb, size)
                 else:
-                    half, left = _and_two(grb, 0, bits, one, two, grb, size)
+                    half, left = _and_two(grb, 0, bits, first, second, grb, size)
                 depth += 1 if last or half == 0 else 2
             deepest = max(deepest, depth)
             if left != 0:
@@ -124,13 +124,13 @@ def evaluate_events(  # noqa: PLR0915 (one loop; its parts would hand over twent
 
 
 @inlined_kernel
-def _and_two(source, begin, bits, one, two, grb, size):
+def _and_two(source, begin, bits, first_row, second_row, grb, size):
     """AND two rows into what is left of a block; return what the first leaves, and what both do."""
     # not 0 if anything is left: the OR of the words
     half = left = np.uint64(0)
     for w in range(size):
-        first = load_unchecked(source, begin + w) & load_unchecked(bits, one + w)
-        word = first & load_unchecked(bits, two + w)
+        first = load_unchecked(source, begin + w) & load_unchecked(bits, first_row + w)
+        word = first & load_unchecked(bits, second_row + w)
         grb[w] = word
         half |= first
         left |= word

@@ -202,15 +202,15 @@ def improve_sequence(monitored, sequence):
 
 @kernel
 def _cost_moves(monitored, sequence, place):
-    """Return by place the constructs that the sample evaluates if one moves there from its own.
+    """Return by place the constructs that the sample evaluates if one moves there from `place`.
 
-    An event that the others drop `without` the one after d of them, and `together` with it after
-    d′ of them, costs d if the one stands behind these, and else one more than d′ or the place of
-    the one, whichever is later.
+    An event that the others drop `without` the moved construct after d of them, and `together` with
+    it after d′ of them, costs d if the moved one stands behind these, and else one more than d′ or
+    than its place, whichever is later.
     """
     bits, counted, sample = monitored.bits, monitored.counted, monitored.sample
     count = len(sequence)
-    one = sequence[place]
+    moved = sequence[place]
     others = np.concatenate((sequence[:place], sequence[place + 1 :]))
     costs = np.zeros(count, np.int64)
     without, together = np.empty_like(counted), np.empty_like(counted)
@@ -219,7 +219,7 @@ def _cost_moves(monitored, sequence, place):
         together[:] = counted
         # after how many of the others the event is dropped; `count`: never
         after_without = after_together = count
-        if not and_row(together, bits, sample[i, one]):
+        if not and_row(together, bits, sample[i, moved]):
             after_together = 0
         for k in range(count - 1):
             row = sample[i, others[k]]

@@ -41,7 +41,8 @@ MIN_OPERATIONS = 16  # that a node has seen before it is judged
 @kernel
 def recycle_attributes(tree, expressions, predicates, policy, wanted):
     """Take out all partitions by the `wanted` attributes; return the expressions below them."""
-    # a partition that lies below another one is free by the time it is reached
+    # Of two partitions, one below the other, either may have the lower number, as free numbers are
+    # used again. The upper one takes the lower with it if it is first; else both are taken out.
     recycled = np.empty(tree.state[LIVE_EXPRESSIONS], np.int64)
     used = np.int64(0)  # not a literal, for which `take_out_partition` would be compiled twice
     for partition in range(tree.state[USED_PARTITIONS]):
@@ -75,7 +76,8 @@ def fit_leaves(tree, expressions, predicates, policy):
     for b in range(tree.state[USED_BUCKETS]):
         if fact[b, HASHED] != NONE:
             fact[b, CAPACITY] = policy.capacity
-    # The newest first: they are the deepest, and what they hold counts for those above.
+    # Free numbers are used again, so this is no order by depth. It needs none: a partition counts
+    # what lies at any depth below it, and one that went with another is marked as free.
     for partition in range(tree.state[USED_PARTITIONS] - 1, -1, -1):
         if tree.partition[partition, ATTRIBUTE] == NONE:
             continue

@@ -86,7 +86,12 @@ class EventArrays(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Working memory of one thread; all but the last two is 0, or NONE, between two events."""
+    """Working memory of one thread.
+
+    Between two events `at` is NONE, and `result`, `passed`, `failed` and the number in `touched`
+    are 0, but for the first word of `result`: its bits are all set, as TRUE_PREDICATE is there. The
+    rest is what the last event has left.
+    """
 
     at: Int64s  # by column: the place of the event's value in `EventArrays`, or NONE
     result: Words  # bits of the predicates in the bitmap
@@ -116,14 +121,14 @@ def match_events(
 ):
     """Match events from `begin` on, until `out` might not hold the next; return where it ended."""
     # An event matches each live expression at most once, so that many places must be free.
-    most, seen = tree.state[LIVE_EXPRESSIONS], scratch.seen
+    max_matches, seen = tree.state[LIVE_EXPRESSIONS], scratch.seen
     no_late = len(predicates.flags) <= bits.end
     scratch.result[0] = ALL_BITS
     used = np.int64(
         0
     )  # a literal would have the kernels below compiled twice, for it and for int64
     e = begin
-    while e < len(events.start) - 1 and len(out) - used >= most:
+    while e < len(events.start) - 1 and len(out) - used >= max_matches:
         offsets[e - begin] = used
         filter_, mask = load_event(bits, events, scratch, bloom, e)
         visited = queue_buckets(tree, events, scratch.queue, mask, e)

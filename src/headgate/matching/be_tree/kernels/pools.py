@@ -2,7 +2,7 @@
 
 A *bucket* is a cluster node, the interval of points that it stands for, and its leaf, in one row:
 the paper pairs them one to one. A *partition* is a partition node: the attribute by which some
-expressions of a bucket were told apart. Of its buckets, one for each value with an equality
+expressions of a bucket were separated. Of its buckets, one for each value with an equality
 predicate is looked up by hashing, and the others form a binary tree of halved intervals below
 `TOP_BUCKET`.
 
@@ -95,7 +95,7 @@ class TreeArrays(NamedTuple):
     table: Int64s  # (a power of two, 4)
     state: Int64s  # (8,)
     pending: Int64s  # buckets whose leaf may be over its capacity
-    domain_low: Int64s  # by attribute: the points that are told apart
+    domain_low: Int64s  # by attribute: the points that are distinguished
     domain_high: Int64s
 
 

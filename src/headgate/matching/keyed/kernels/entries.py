@@ -151,6 +151,7 @@ def _in_row(conditions, q, k):
 
 @inlined_kernel
 def _is_few(conditions, atom):
+    """Return whether an entry is an atom that holds in a few intervals of codes."""
     if atom < 0 or (conditions.kind[atom] != WITHIN and conditions.kind[atom] != IS_NULL):
         return False
     return 1 <= conditions.starts[atom + 1] - conditions.starts[atom] <= MAX_ROW_INTERVALS

@@ -50,7 +50,8 @@ def choose_keys(offsets, program, cost):
             used = _collect(
                 program, begin, size, first, costs, todo, requested, atoms, targets, used
             )
-            # a node that is requested in two ways is collected once: sum anew
+            # what two truths of a node need of the same part was counted twice, and is collected
+            # once: sum again
             weight[q] = 0.0
             for i in range(start[q], used):
                 weight[q] += cost[atoms[i], targets[i]]

@@ -119,13 +119,13 @@ def _is_alive(alive, number):
 def count_reachable_records(clusters):
     """Return how many records an event can lead to at most."""
     # a match of each pattern, each comparison, and a path to the root for each column
-    most = 2 * len(clusters.plain_line) + len(clusters.compared)
+    count = 2 * len(clusters.plain_line) + len(clusters.compared)
     for width in clusters.width:
         node = width
         while node >= 1:
-            most += 1
+            count += 1
             node >>= 1
-    return most
+    return count
 
 
 @inlined_kernel
@@ -174,6 +174,7 @@ def _add_path(clusters, column, code, met, count):
 
 @inlined_kernel
 def _stamp_patterns(events, e, codes, stamp, now):
+    """Stamp the patterns that match the texts of an event with its time."""
     for p in range(events.ranks.shape[1]):
         if codes[events.pattern_column[p]] != 0:
             text = events.first_text[p] + events.ranks[e, p]
@@ -280,6 +281,7 @@ def _match_bitmap(clusters, base, alive, scratch, out, used):
 
 @inlined_kernel
 def _append_bits(word, records, first, out, used):
+    """Append the queries whose bits are set in a word; return the end of the output."""
     while word != 0:
         out[used] = load_unchecked(records, first + lowest_bit(word))
         used += 1
@@ -328,17 +330,17 @@ def _program_holds(conditions, bits, q, codes, stamp, now, stack):
 
 @inlined_kernel
 def _atom_truth(conditions, bits, atom, codes, stamp, now):
-    what = conditions.kind[atom]
+    kind = conditions.kind[atom]
     # known before the match began
-    if what in (COMPARE, CONSTANT):
+    if kind in (COMPARE, CONSTANT):
         return np.int64(bits[conditions.slot[atom]])
     code = codes[conditions.column[atom]]
-    if what == MATCHES:
+    if kind == MATCHES:
         # a pattern on an absent text is NULL; else it matched if its stamp is of this event
         if code == 0:
             return np.int64(NULL)
         return np.int64((stamp[conditions.slot[atom]] == now) != (conditions.negated[atom] == 1))
-    if what == WITHIN and code == 0:
+    if kind == WITHIN and code == 0:
         return np.int64(NULL)
     left, right = conditions.starts[atom], conditions.starts[atom + 1]
     while left < right:  # the first interval that does not end before the code

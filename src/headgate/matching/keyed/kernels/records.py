@@ -56,8 +56,8 @@ def plan_records(start, fit, row, column, low, high):
             here, edges = _count_distinct(keys)
             size = (edges + here) * ((n + 63) >> 6)
             conditions = row[start[c] + n] - row[start[c]]
-            # A bitmap ANDs `here` rows of n / 64 words, where rows would test 2 conditions for
-            # each of n queries. The constants are fitted to measurements.
+            # In units that were fitted to measurements, a bitmap takes 2 to find each of `here`
+            # rows and ½ for each of the row's n / 64 words; n queries in rows take 2 each.
             if (
                 here * (2 + n / 128) < 2 * n
                 and 8 * size <= MAX_BITMAP_GROWTH * 4 * INTERVAL * conditions

@@ -16,7 +16,7 @@ import pyarrow as pa
 from headgate.events import DeadLetter, EventBatch
 from headgate.matching import Matches
 from headgate.schema import Attribute, Stream
-from headgate.spark.job.continuous_query import ANSWER_COLUMNS
+from headgate.spark.job.event_reduction import ANSWER_COLUMNS
 from headgate.spark.worker import QueryVersions
 
 MAX_TABLE_ROWS = 1 << 18  # the matches of one event may span several tables

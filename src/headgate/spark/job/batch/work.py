@@ -16,7 +16,7 @@ from headgate.events.batch import select_attributes
 from headgate.events.tables import batch_from_table
 from headgate.schema import Stream
 from headgate.spark.job.batch.links import LinkFilter
-from headgate.spark.worker import read_used
+from headgate.spark.worker import read_pieces
 
 
 class Work(Protocol):
@@ -30,7 +30,7 @@ class Work(Protocol):
     """
 
     @property
-    def batch(self) -> int:
+    def batch_id(self) -> int:
         """The number of the batch; read on the driver and in tasks."""
 
     @property
@@ -61,15 +61,6 @@ def select_shares(
     for numbers in batches:
         for number in numbers.column(0).to_numpy().tolist():
             yield shares[number]
-
-
-def read_events(
-    pieces: Sequence[Piece], stream: Stream, used: Collection[str]
-) -> Iterator[tuple[str, EventBatch]]:
-    """Yield the events of pieces in batches, each with the path that it comes from."""
-    for piece in pieces:
-        for batch in read_used(piece, stream, used, dead_letter_errors=True):
-            yield piece.path, batch
 
 
 def read_typed_rows(
@@ -124,7 +115,7 @@ class FileReader:
                 if self.links.is_repeated(path):
                     continue
                 pieces = split_file(path, format=self.format)
-                for _, events in read_events(pieces, self.stream, self.used):
+                for _, events in read_pieces(pieces, self.stream, self.used):
                     yield events.table.select(list(self.used)).rename_columns(numbers)
 
 

@@ -10,7 +10,7 @@ was deleted in the meantime. So the files are read from the checkpoint itself:
 
 A source that has had no file yet has `-` in the place of an offset.
 
-On a local file system Hadoop writes checksums beside each file, `.9.crc`. Spark does not refuse a
+On a local file system Hadoop writes checksums next to each file, `.9.crc`. Spark does not refuse a
 log of its own that no longer fits them: with a changed path it reads the file a second time. So
 they are checked here.
 """
@@ -114,7 +114,7 @@ def read_checked(path: Path) -> str:
 
 
 def _compute_crc_file(content: bytes, written: bytes) -> bytes:
-    """Return what Hadoop writes beside a file, with as many bytes per checksum as were written."""
+    """Return what Hadoop writes next to a file, with as many bytes per checksum as were written."""
     _, size = _CRC_HEADER.unpack_from(written.ljust(_CRC_HEADER.size, b"\0"))
     step = size or len(content) or 1
     chunks = (content[start : start + step] for start in range(0, len(content), step))

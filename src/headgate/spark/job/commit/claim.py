@@ -1,11 +1,11 @@
 """Who owns a job's state and output, and whether a run may continue there.
 
 The log in the state says which batches are in the output. With another state, batches would be
-numbered anew over those that are there, so both directories carry the same mark, and one process at
-a time holds their locks.
+numbered again over those that are there, so both directories carry the same mark, and one process
+at a time holds their locks.
 
 Spark's checkpoint, our log and the output describe the same batches. If one of the three was lost,
-or the job was changed into another, batches would be skipped or numbered anew; that is refused
+or the job was changed into another, batches would be skipped or numbered again; that is refused
 before anything is read.
 """
 

@@ -1,4 +1,4 @@
-"""Compaction: many directories of batches become one, beside a running job.
+"""Compaction: many directories of batches become one, while a job runs.
 
 Law: the rows in every folder are the same before and after, and at every moment between each batch
 is there. A reader that lists the folder at the very moment of the swap may see a batch in two
@@ -93,7 +93,7 @@ def _compact_folder(parent: Path, root: Path, newest: int, every: int, logged: P
     stages = root / COMPACTING
     removed = _sweep(parent, stages)
     while True:
-        # listed anew in each round, as merged directories may be merged once more
+        # listed again in each round, as merged directories may be merged once more
         finished = [span for span in list_spans(parent) if span.last < newest]
         groups = _find_mergeable(finished, every)
         if not groups:

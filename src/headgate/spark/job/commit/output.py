@@ -131,7 +131,7 @@ def parse_span(directory: Path) -> Span:
 def list_spans(parent: Path) -> list[Span]:
     """Return the directories of batches in a folder, in order, without covered ones.
 
-    A compaction that died between its two steps leaves the directories that it merged beside the
+    A compaction that died between its two steps leaves the directories that it merged next to the
     merged one: they are covered, and count no more.
     """
     names = filter(_BATCHES.fullmatch, _list_entries(parent))

@@ -2,7 +2,7 @@
 
 The log names each part that a batch placed, with its rows, its size and its digest. A compaction
 replaces the directories of many batches by one. It may run in a process of its own, which does not
-write the log, so it describes the merged directory in a file beside the output:
+write the log, so it describes the merged directory in a file next to the output:
 
     out/.merged/matches/batches=0000000000-0000000099.json
 

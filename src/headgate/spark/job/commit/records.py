@@ -12,7 +12,7 @@ A lost last line would leave a sound chain. So a second file, the head, names th
     2. the head is replaced by one that names it      only now does anybody rely on the record
 
 After a crash, one record may stand behind the one that the head names. If it is whole, it is taken
-up; if not, it was being written, nobody relied on it, and it is dropped. Whatever else does not fit
+up; if not, it was being written, nothing relied on it, and it is dropped. What else does not fit
 was changed or lost, and is refused.
 """
 

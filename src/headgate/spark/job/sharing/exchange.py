@@ -123,7 +123,7 @@ class Exchange(Protocol):
     """
 
     def claim(self, state: Path, *, began: bool) -> None:
-        """Make certain that nobody else sends as this application; called once, before the start.
+        """Make certain that no other job sends as this application; called once, before the start.
 
         `began` says whether the job has finished a batch. Raises a JobError if another job sends.
         """

@@ -68,11 +68,11 @@ class Branch:
         )
 
     def is_mentioned(self, column: Column) -> bool:
-        """Tell whether a condition mentions the column: then it is not NULL, unless it must be."""
+        """Return whether a condition mentions the column; then it is not NULL unless it must be."""
         return any(column in collect_columns(atom) for atom in self.atoms)
 
     def accepts_null(self, column: Column) -> bool:
-        """Tell whether a row in which the column is NULL may take part."""
+        """Return whether a row in which the column is NULL may take part."""
         nullable = find_attribute(self.query, column).nullable
         return nullable and (column in self.case.nulls or not self.is_mentioned(column))
 

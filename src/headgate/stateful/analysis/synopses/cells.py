@@ -154,7 +154,7 @@ def _close_interval(interval: Interval, type_: Type) -> Interval:
 
 
 def _is_before(first: Interval, second: Interval) -> bool:
-    """Tell whether an interval ends before another begins."""
+    """Return whether an interval ends before another begins."""
     high, low = first.high, second.low
     return high is not None and low is not None and not precedes(low, high)
 

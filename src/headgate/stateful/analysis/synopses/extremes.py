@@ -89,7 +89,7 @@ def find_extreme_columns(store: Store, cells: Mapping[Column, Cell] | None = Non
 
 
 def _is_open(store: Store, argument: Column | None, cells: Mapping[Column, Cell]) -> bool:
-    """Tell whether a bucket does not know the value that MIN or MAX is taken of."""
+    """Return whether a bucket does not know the value that MIN or MAX is taken of."""
     if argument is None or argument not in store.kept:
         return False
     if argument in cells:

@@ -138,7 +138,7 @@ class SynopsisPlan:
         return is_distinct and any(c.has_self_joins and not is_bounded(c) for c in cores)
 
     def is_flagged(self, source: int) -> bool:
-        """Tell whether each of the last rows needs a flag for having passed the filters."""
+        """Return whether each of the last rows needs a flag for having passed the filters."""
         return bool(list_filters(self.query, source)) or not self.list_window_columns(source)
 
     def list_window_columns(self, source: int) -> tuple[Column, ...]:
@@ -177,13 +177,13 @@ def split_into_parts(query: Query) -> tuple[QueryPart, ...]:
 
 
 def is_running(query: Query, aggregate: Aggregate) -> bool:
-    """Tell whether a declared aggregate of one stream keeps a state of its own."""
+    """Return whether a declared aggregate of one stream keeps a state of its own."""
     declared = aggregate.declared is not None and aggregate.category != "holistic"
     return declared and len(query.sources) == 1
 
 
 def needs_values(query: Query, aggregate: Aggregate) -> bool:
-    """Tell whether an aggregate needs the values of its argument, not a sum or extremum."""
+    """Return whether an aggregate needs the values of its argument, not a sum or extremum."""
     if aggregate.argument is None or aggregate.function in ("MIN", "MAX"):
         return False
     if aggregate.declared is not None:
@@ -225,7 +225,7 @@ def _build_branch_store(
 
 
 def _has_live_join(branch: Branch, source: int) -> bool:
-    """Tell whether an occurrence has a join that can be nonredundant between infinite sides."""
+    """Return whether an occurrence has a join that can be nonredundant between infinite sides."""
     live = find_live_joins(branch.case.query, branch.known)
     own = [v for v, known in enumerate(branch.case.query.variables) if known.source == source]
     return bool(live[own].any() or live[:, own].any())

@@ -63,7 +63,7 @@ class Violation:
 
 
 def is_bounded(query: Conjunctive) -> bool:
-    """Tell whether a query without DISTINCT self-joins can be computed in bounded memory."""
+    """Return whether a query without DISTINCT self-joins can be computed in bounded memory."""
     return next(find_violations(query), None) is None
 
 

@@ -43,7 +43,7 @@ MAX_ORDERS = 1_000_000
 
 
 def is_bounded(query: Conjunctive) -> bool:
-    """Tell whether a query can be computed in bounded memory, by the definition.
+    """Return whether a query can be computed in bounded memory, by the definition.
 
     Of DISTINCT queries with self-joins, False says no more than that this is not proven.
     """
@@ -69,7 +69,7 @@ def find_violations(query: Conjunctive) -> Iterator[Violation]:
 def is_extremum_bounded(
     query: Conjunctive, variable: int, pattern: Literal["maximum", "minimum"]
 ) -> bool:
-    """Tell whether MAX or MIN needs no more than one value: Theorem 8.6, C3, corrected.
+    """Return whether MAX or MIN needs no more than one value: Theorem 8.6, C3, corrected.
 
     In every ordered query where the variable is unbounded, MAX needs an empty MinRef, and a MaxRef
     within the variable's class: `MAX(s.a)` with `s.b < t.d` must remember all rows, although MaxRef
@@ -342,7 +342,7 @@ def _place_in_chain(order: Order, variable: int, chain: Chain) -> Iterator[tuple
 
 
 def _fits(order: Order, variable: int) -> bool:
-    """Tell whether there are whole numbers for all that stands between two constants."""
+    """Return whether there are whole numbers for all that stands between two constants."""
     elements = order.elements
     line = elements.query.variables[variable].line
     constants = elements.of_line[line]

@@ -189,7 +189,7 @@ def find_twins(query: Conjunctive, covered: int, other: int) -> dict[int, int] |
 
 
 def _covers(order: Order, occurrences: Occurrences, covered: int, pairs: dict[int, int]) -> bool:
-    """Tell whether all that holds of an occurrence's variables holds of their twins as well."""
+    """Return whether all that holds of an occurrence's variables holds of their twins as well."""
     own = order.elements.of_source[covered]
     elements = occurrences.elements(order)
     # Each holds one row of bits per element: <=, >=, < and >.

@@ -30,6 +30,7 @@ from headgate.errors import HeadgateError, JobError, Unbounded
 from headgate.schema import Stream
 from headgate.spark.frames import arrow_schema
 from headgate.spark.job.batch.rows import label_rows
+from headgate.spark.job.batch.streaming import JobStopping, is_idle
 from headgate.spark.job.commit.checkpoint import (
     check_checkpoint,
     find_last_planned,
@@ -48,10 +49,10 @@ from headgate.spark.job.commit.output import (
     write_atomically,
 )
 from headgate.spark.job.config import ContinuousConfig
-from headgate.spark.job.continuous_query import ContinuousQuery, build_reduction
+from headgate.spark.job.event_reduction import ContinuousQuery, build_reduction
 from headgate.spark.job.progress import UnboundedProgress
 from headgate.spark.job.query_plan import QueryPlan, add_advice
-from headgate.spark.job.sinks import DirectorySink, Sink
+from headgate.spark.job.sinks import Sink
 from headgate.spark.job.sources import FileSource, Source, count_parallel_tasks
 from headgate.spark.session.failure import explain_failure
 from headgate.spark.stateful.continuous_query import SHUFFLE_PARTITIONS, continuous
@@ -60,10 +61,6 @@ from headgate.spark.stateful.unbounded import list_used_attributes, why_stopped
 
 QUERY_FILE = "query.json"
 STAGED_SCHEMA = "part string"
-
-
-class JobStopping(Exception):
-    """Raised in a batch that came when the job was already ending: Spark will ask for it again."""
 
 
 class UnboundedQueries:
@@ -213,7 +210,7 @@ def _list_used(continuous_query: ContinuousQuery, stream: Stream) -> tuple[str, 
 
 def _check_output(query: UnboundedQuery, sink: Sink, state: Path) -> None:
     """Raise a JobError where a query without state would number its batches over existing ones."""
-    if isinstance(sink, DirectorySink) and query.is_new and list_spans(sink.root / query.folder):
+    if sink.root is not None and query.is_new and list_spans(sink.root / query.folder):
         raise JobError(
             f"{sink.root / query.folder}: holds answers of query `{query.query.id}` that its state "
             f"in {state} does not know; restore the state, or delete the answers"
@@ -244,8 +241,7 @@ class UnboundedQuery:
         # holds the definition, and the number of the first batch under it
         state = state / Path(self.folder).name
         make_directory(state)
-        output = sink.root if isinstance(sink, DirectorySink) else None
-        self._log = BatchLog(state / LOG_FILE, output)
+        self._log = BatchLog(state / LOG_FILE, sink.root)
         self._first = _find_first_batch(state, query, self._log.last_batch, note)
         self._checkpoint = state / str(self._first)
         check_checkpoint(self._checkpoint)
@@ -278,10 +274,7 @@ class UnboundedQuery:
     @property
     def is_waiting(self) -> bool:
         """Whether it has looked for events and seen none, or has ended."""
-        if self._streaming is None or not self._streaming.isActive:
-            return True
-        status = self._streaming.status
-        return str(status["message"]).startswith("Waiting") and not status["isDataAvailable"]
+        return self._streaming is None or not self._streaming.isActive or is_idle(self._streaming)
 
     @property
     def why_ended(self) -> str | None:
@@ -364,7 +357,7 @@ class AnswerWriter:
     """Stages the rows of a batch; pickled to the tasks."""
 
     query: ContinuousQuery
-    batch: int
+    batch_id: int
     columns: pa.Schema
     stage: str
     format: str
@@ -375,7 +368,7 @@ class AnswerWriter:
             for rows in batches:
                 named = pa.Table.from_batches([rows.rename_columns(self.columns.names)])
                 table = named.cast(self.columns)
-                file.write(label_rows(table, self.batch, self.query.id, self.query.version))
+                file.write(label_rows(table, self.batch_id, self.query.id, self.query.version))
         parts = [] if file.part is None else [json.dumps(asdict(file.part))]
         yield pa.RecordBatch.from_pydict({"part": pa.array(parts, pa.string())})
 

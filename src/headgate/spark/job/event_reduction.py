@@ -1,7 +1,7 @@
-"""A continuous query of a job: a join, an aggregate or a DISTINCT that runs continuously.
+"""The events of a task, reduced to what each continuous query of a job can tell apart.
 
-Tasks reduce their events to what each query can tell apart; the driver joins these reductions with
-the query's state (`state`).
+A continuous query is a join, an aggregate or a DISTINCT. The driver joins the reductions of all
+tasks with the query's state (`state`).
 """
 
 from __future__ import annotations

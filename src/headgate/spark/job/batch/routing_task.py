@@ -22,13 +22,13 @@ from headgate.events import DeadLetter, EventBatch, Piece
 from headgate.events.batch import select_attributes
 from headgate.schema import Stream
 from headgate.spark.job.batch.rows import build_dead_table, build_match_schema, build_match_tables
-from headgate.spark.job.batch.work import read_events, read_typed_rows, select_shares
+from headgate.spark.job.batch.work import read_typed_rows, select_shares
 from headgate.spark.job.commit.log import Counts
 from headgate.spark.job.commit.output import DEAD, MATCHES, Part, StagedFile
-from headgate.spark.job.continuous_query import ContinuousQuery, EventReducer
+from headgate.spark.job.event_reduction import ContinuousQuery, EventReducer
 from headgate.spark.job.order import Order, OrderFollower
 from headgate.spark.job.progress import MAX_SAMPLES, Hits, add_padded
-from headgate.spark.worker import IndexConfig, LoadedQueries, load_cached
+from headgate.spark.worker import IndexConfig, LoadedQueries, load_cached, read_pieces
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class RoutingTaskPlan:
         "report string, positions binary, hits binary, reduced map<string, binary>"
     )
 
-    batch: int
+    batch_id: int
     version: int
     snapshot: str
     stream: Stream
@@ -64,7 +64,7 @@ class RoutingTaskPlan:
         """Process pieces of files, for `mapInArrow` over the numbers of the shares."""
         stream, used = _select_attributes(self)
         for pieces in select_shares(batches, shares):
-            yield _run_task(self, read_events(pieces, stream, used))
+            yield _run_task(self, read_pieces(pieces, stream, used))
 
     def process_rows(
         self, source: str, numbered_by: str, batches: Iterable[pa.RecordBatch]
@@ -136,7 +136,7 @@ class _Matcher:
                 self._schema,
                 self._kept,
                 self._queries.versions,
-                batch_id=self._plan.batch,
+                batch_id=self._plan.batch_id,
                 set_version=self._plan.version,
                 source=source,
             ):
@@ -165,7 +165,7 @@ def _run_task(plan: RoutingTaskPlan, batches: Iterator[tuple[str, EventBatch]]) 
         matcher = _Matcher(plan, matches_file) if plan.routed else None
         # one batch is in memory at a time, whatever the size of the share
         for source, batch in batches:
-            dead_file.write(build_dead_table(batch.dead, plan.batch))
+            dead_file.write(build_dead_table(batch.dead, plan.batch_id))
             unknown.update(batch.unknown)
             samples += describe_letters(batch.dead[: MAX_SAMPLES - len(samples)])
             reducer.add(batch)

@@ -20,9 +20,9 @@ from headgate.events import EventBatch, Piece, read_piece
 from headgate.schema import Stream
 from headgate.sharing.plan import Delivery
 from headgate.sharing.plan_execution import find_receiver, run_plan
+from headgate.spark.job.batch.routing_task import describe_letters
 from headgate.spark.job.batch.rows import build_dead_table, label_rows
-from headgate.spark.job.batch.task import describe_letters
-from headgate.spark.job.batch.work import read_events, read_typed_rows, select_shares
+from headgate.spark.job.batch.work import read_typed_rows, select_shares
 from headgate.spark.job.commit.log import Counts
 from headgate.spark.job.commit.output import DEAD, Part, StagedFile, encode_folder
 from headgate.spark.job.progress import MAX_SAMPLES
@@ -33,7 +33,7 @@ from headgate.spark.job.sharing.link_traffic import (
     build_key,
     measure_traffic,
 )
-from headgate.spark.worker import BATCH_ROWS
+from headgate.spark.worker import BATCH_ROWS, read_pieces
 
 MAX_BUFFERED_BYTES = 64 << 20
 
@@ -48,7 +48,7 @@ class SharingTaskPlan:
 
     report_schema: ClassVar[str] = "report string"
 
-    batch: int
+    batch_id: int
     application: str
     plan: str
     stream: str | None
@@ -66,7 +66,7 @@ class SharingTaskPlan:
                 yield self._run_task(_read_arrived(pieces))
             else:
                 stream = self._entering
-                events = read_events(pieces, stream, stream.names)
+                events = read_pieces(pieces, stream, stream.names)
                 yield self._run_task((self.plan, None, batch) for _, batch in events)
 
     def process_rows(
@@ -131,7 +131,7 @@ class _PlanWalk:
             self._traffic[build_key(path, origin)] += measure_traffic(origin, rows, origin.stream)
         # the plan may be an older one than that of this batch, where rows come from elsewhere
         answers = self._walk(path, flow, rows, loaded, name)
-        self._results.add(DEAD, build_dead_table(batch.dead, self._work.batch))
+        self._results.add(DEAD, build_dead_table(batch.dead, self._work.batch_id))
         self._unknown.update(batch.unknown)
         self._samples += describe_letters(batch.dead[: MAX_SAMPLES - len(self._samples)])
         self._counts += Counts(
@@ -150,7 +150,7 @@ class _PlanWalk:
             if isinstance(moving, Delivery):
                 answers += moved.num_rows
                 query_id = moving.query.id
-                table = label_rows(moved, work.batch, query_id, loaded.versions[query_id])
+                table = label_rows(moved, work.batch_id, query_id, loaded.versions[query_id])
                 self._results.add(encode_folder(query_id), table)
             # inside the application nothing is stored: `run_plan` takes the rows on by itself
             elif find_receiver(plan, moving) is not None:
