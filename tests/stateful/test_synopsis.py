@@ -13,7 +13,7 @@ from headgate.predicate import Row
 from headgate.queries import Query
 from headgate.schema import Schema
 from headgate.sql import Script
-from headgate.stateful.analysis.boundedness import analyse, is_proven_bounded
+from headgate.stateful.analysis.boundedness import analyse, find_bounded_cases
 from headgate.stateful.analysis.relational_answer import compute_answer
 from headgate.stateful.analysis.synopses.synopsis import (
     Memory,
@@ -321,7 +321,7 @@ def _tried(result: Iterable[Statement], shard: int) -> int:
     return sum(
         _is_tried(statement, numbers)
         for statement in result
-        if statement.query.kind != "filter" and is_proven_bounded(statement.query)
+        if statement.query.kind != "filter" and find_bounded_cases(statement.query)
     )
 
 

@@ -58,8 +58,14 @@ class Finding:
 
     @property
     def is_fine(self) -> bool:
-        """Whether it can be TRUE, runs in bounded memory, and is not a duplicate."""
-        return self.satisfiable is self.bounded is Answer.YES and self.duplicate_of is None
+        """Whether it can be TRUE, runs in memory that a machine has, and is not a duplicate."""
+        is_bounded = self.bounded is Answer.YES and self.is_holdable
+        return self.satisfiable is Answer.YES and is_bounded and self.duplicate_of is None
+
+    @property
+    def is_holdable(self) -> bool:
+        """Whether a machine can hold its memory limit; True also where it has none."""
+        return self.memory is None or self.memory.is_holdable
 
     def as_json(self, *, with_suggestions: bool = True) -> dict[str, Any]:
         """Return the object that `headgate check --format json` prints for the query."""

@@ -114,20 +114,23 @@ def _list_cases(
     )
 
 
-def is_proven_bounded(query: Query) -> bool:
-    """Tell whether the analysis says yes and the query is no contradiction; tries no streams."""
+def find_bounded_cases(query: Query) -> tuple[Case, ...]:
+    """Return the cases of a query if the analysis says yes; tries no streams.
+
+    There are none where it does not, and none of a contradiction.
+    """
     for alternatives_of in (split_coarsely, split_finely):
         try:
             alternatives = alternatives_of(query.where)
             cases = _list_cases(query, alternatives)
             # One fault is enough: the generator stops at the first.
             if not any(True for case in cases for _ in find_faults(query, case)):
-                return bool(cases)
+                return cases
         except ExpansionTooLarge:
-            return False
+            return ()
         if alternatives.exact:
-            return False
-    return False
+            return ()
+    return ()
 
 
 def _explain_unknown(alternatives: Alternatives, case: Case, fault: Fault) -> str:

@@ -77,9 +77,11 @@ class Verdict:
         return None if shown is None else build_witness(self.query, *shown, size)
 
     def find_suggestions(self) -> tuple[Suggestion, ...]:
-        """Return additions to the query that make it bounded; none for a yes."""
+        """Return additions that make the query bounded, by what a machine holds, if it is not."""
         case, fault = self.analysis.case, self.analysis.fault
-        if case is None or fault is None:
+        if not self.is_holdable:
+            case = self.analysis.cases[0]
+        elif case is None or fault is None:
             return ()
         return find_suggestions(self.query, case, fault, len(self.analysis.cases))
 
@@ -100,6 +102,12 @@ class Verdict:
         return compute_memory_limit(run.query, run.analysis.cases, self.observed)
 
     @cached_property
+    def is_holdable(self) -> bool:
+        """Whether a machine can hold the memory limit; True also where there is none."""
+        limit = self.compute_memory_limit()
+        return limit is None or limit.is_holdable
+
+    @cached_property
     def _without_redundant(self) -> Verdict:
         """The verdict on the query without occurrences of streams that are redundant."""
         cases = self.analysis.cases
@@ -114,11 +122,13 @@ class Verdict:
         if self.diagnosis is not None:
             document |= self.diagnosis.as_json()
             document["witness"] = self.analysis.has_witness
+        if self.diagnosis is not None or not self.is_holdable:
             suggestions = self.find_suggestions() if with_suggestions else None
             document["cures"] = (
                 None if suggestions is None else [each.as_json() for each in suggestions]
             )
         if self.bounded is Answer.YES:
+            document["holdable"] = self.is_holdable
             limit = self.compute_memory_limit()
             document["synopses"] = [each.as_json() for each in self.describe_synopses()]
             document["most"] = limit.as_json() if limit is not None else None

@@ -264,6 +264,10 @@ def _describe_buckets(store: Store, lengths: TextLengths) -> BucketSet:
     return BucketSet(attributes, buckets, keeps, buckets * values, buckets * size)
 
 
+MAX_HOLDABLE_BYTES = 1 << 40
+"""A tebibyte: more than one machine holds, and a run has its whole state on one."""
+
+
 @dataclass(frozen=True, slots=True)
 class Memory:
     """The most that is ever stored: by the synopses, and by the answer itself.
@@ -277,6 +281,11 @@ class Memory:
     answer_values: int = 0
     answer_bytes: int = 0
     assumed: tuple[str, ...] = ()
+
+    @property
+    def is_holdable(self) -> bool:
+        """Whether a machine can hold that much."""
+        return self.bytes <= MAX_HOLDABLE_BYTES
 
     def __str__(self) -> str:
         """Return the limit in words.
