@@ -85,6 +85,7 @@ def test_a_bound_that_no_machine_holds_is_a_finding() -> None:
     assert printed.endswith("1 with more memory than a machine has")
     (query,) = json.loads(run("check", "-q", "moments.sql", "--format", "json").stdout)["queries"]
     assert (query["bounded"], query["memory"]["holdable"]) == ("yes", False)
+    assert query["reason"].startswith("needs more memory than a machine has")
     assert query["memory"]["cures"]
 
 

@@ -207,8 +207,10 @@ def describe_bound(finding: Finding) -> str:
     verdict = finding.memory
     if verdict is None or verdict.bounded is not Answer.YES or finding.satisfiable is Answer.NO:
         return ""
-    kind = "bounded memory" if verdict.is_holdable else "needs more memory than a machine has"
-    return f"{kind}: {verdict.compute_memory_limit() or 'its limit is not computed'}"
+    # Of a bound that no machine holds, the reason of the finding tells.
+    if not verdict.is_holdable:
+        return ""
+    return f"bounded memory: {verdict.compute_memory_limit() or 'its limit is not computed'}"
 
 
 def describe_memory(finding: Finding) -> Iterator[str]:

@@ -287,6 +287,9 @@ def _write_reason(
         reasons.append(f"cannot tell whether it is ever TRUE: {satisfiability.reason}")
     if verdict is not None and verdict.bounded is not Answer.YES:
         reasons.append(verdict.reason)
+    elif verdict is not None and not verdict.is_holdable:
+        limit = verdict.compute_memory_limit()
+        reasons.append(f"needs more memory than a machine has: {limit}")
     if duplicate_of is not None:
         reasons.append(f"selects the same as `{duplicate_of}`")
     if left_open:
