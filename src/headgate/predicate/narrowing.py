@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 from headgate.predicate.atoms import (
@@ -26,6 +27,7 @@ from headgate.predicate.atoms import (
 )
 from headgate.predicate.comparison import values_where, zone_of
 from headgate.predicate.pattern import sample_regex
+from headgate.predicate.pattern.finite import list_candidate_texts
 from headgate.predicate.pattern.like import ANY_MANY, LikePattern, like_contains, parse_like
 from headgate.schema import (
     EVERYTHING,
@@ -184,17 +186,20 @@ def _parse_like_pattern(pattern: Pattern) -> LikePattern:
     return parse_like(text, pattern.escape)
 
 
+@lru_cache(maxsize=10_000)
 def prefix_range(pattern: Pattern) -> tuple[ValueSet, bool]:
     """Return the texts that begin with a LIKE pattern's prefix, and whether all of them match it.
 
-    They contain all that do; of any other kind of pattern that is said of every text.
+    They contain all that do; of any other kind of pattern that is said of every text. Of a pattern
+    that few texts match, of whatever kind, it is these.
     """
+    candidates = list_candidate_texts(pattern.kind, pattern.text, pattern.escape)
+    if candidates is not None:
+        return ValueSet.points(STRING, filter(pattern.matcher.matches, candidates)), True
     if pattern.kind != "LIKE":
         return EVERYTHING, False
     like = parse_like(pattern.text, pattern.escape)
     prefix = like.prefix
-    if like.is_literal:
-        return ValueSet.points(STRING, (prefix,)), True
     # `abc%` and `%` match all texts of the range, `abc%d` only some of them.
     texts = ValueSet.of(Interval(prefix or None, _after_prefix(prefix)))
     return texts, like.pieces in ((prefix, ANY_MANY), (ANY_MANY,))
