@@ -1,0 +1,369 @@
+"""A condition in contexts: every condition on one stream is decided, only comparisons are left.
+
+A context says of each attribute in which of few sets of values it lies, or that it is NULL, and how
+attributes of one row that are compared are ordered. What is then left of the condition is an OR of
+comparisons between streams, without NULLs. Alternatives that others cover are dropped, and those
+that are too narrow are widened as far as the condition allows: `a < c OR a >= c` is no comparison
+at all. So a context shows faults that are none in the whole, and where one alternative is left, and
+has a fault, rows of just this context show it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations, permutations, product
+
+from headgate.errors import ExpansionTooLarge
+from headgate.predicate import (
+    And,
+    Atom,
+    Column,
+    Compare,
+    Constant,
+    IsNull,
+    Matches,
+    Operator,
+    Predicate,
+    Within,
+    collect_columns,
+    columns_of,
+    iter_atoms,
+    to_monotone,
+)
+from headgate.predicate.atoms import MIRROR
+from headgate.predicate.comparison import OPERATOR_TESTS
+from headgate.queries import Query, find_attribute
+from headgate.schema import ValueSet
+from headgate.stateful.analysis.alternatives import Alternative, split_inequalities
+from headgate.stateful.analysis.case import (
+    Case,
+    build_case,
+    counts_duplicates,
+    find_attribute_key,
+    merge_twin_lines,
+    rename_columns,
+)
+from headgate.stateful.analysis.faults import Fault, find_faults
+from headgate.stateful.analysis.lines import group_into_lines
+from headgate.stateful.analysis.theory.closure import compute_closure
+
+MAX_CONTEXTS = 600
+MAX_CONTEXT_ALTERNATIVES = 24  # of what is left of the condition in one context
+MAX_CELL_INTERVALS = 4  # of a cell that is split into its intervals
+
+Ties = frozenset[Compare]  # comparisons between streams that all hold
+
+_ORDERS: tuple[Operator, ...] = ("<", "=", ">")
+_SIGNS: dict[Operator, int] = {"<": -1, "=": 0, ">": 1}
+_NEGATIONS: dict[Operator, tuple[Operator, ...]] = {
+    "<": (">=",), "<=": (">",), "=": ("<", ">"), ">=": ("<",), ">": ("<=",)
+}  # fmt: skip
+_WIDER: dict[Operator, tuple[Operator, ...]] = {
+    "<": ("<=",), "<=": (), "=": ("<=", ">="), ">=": (), ">": (">=",)
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ContextCases:
+    """What is left of the condition in one context: its alternatives, as cases, and their faults.
+
+    `is_exact` where there is one alternative: the condition, in this context, says just that.
+    """
+
+    cases: tuple[Case, ...]
+    faults: tuple[tuple[Case, Fault], ...]
+    is_exact: bool
+
+
+def iter_context_cases(query: Query, *, finely: bool) -> Iterator[ContextCases]:
+    """Yield what is left of a query's condition in each context; ExpansionTooLarge past the cap.
+
+    More contexts, `finely`, also order the attributes of a row that are compared with the same
+    ones, and cut them by all constants that these are compared with.
+    """
+    condition = split_inequalities(to_monotone(query.where))
+    columns = _list_columns(query, condition)
+    for context in _list_contexts(query, condition, finely=finely):
+        alternatives = context.evaluate(condition)
+        if not alternatives:
+            continue
+        sole = _find_sole_row(query, condition, context, columns)
+        if sole is not None:
+            yield ContextCases((sole,), (), is_exact=False)
+        else:
+            yield _Residue(query, context.atoms, alternatives).find_cases()
+
+
+def _find_sole_row(
+    query: Query, condition: Predicate, context: _Context, columns: Sequence[Column]
+) -> Case | None:
+    """Return the case that two occurrences have the same row, if that is as good as any two.
+
+    Where duplicates do not count, and a row fulfils the condition with itself, what it gives with
+    others is no news. The case says so by equalities.
+    """
+    if counts_duplicates(query):
+        return None
+    for first, second in permutations(range(len(query.sources)), 2):
+        alias, other = query.sources[first].alias, query.sources[second].alias
+        streams = {query.sources[n].stream for n in (first, second)}
+        if len(streams) > 1 or any(query.sources[n].rows is not None for n in (first, second)):
+            continue
+
+        def rename(column: Column, other: str = other, alias: str = alias) -> Column:
+            return replace(column, source=alias) if column.source == other else column
+
+        if [frozenset()] != context.evaluate(rename_columns(condition, rename)):
+            continue
+        own = [c for c in columns if c.source == alias]
+        atoms = [a for a in context.atoms if {c.source for c in columns_of(a)} != {other}]
+        atoms += [IsNull(replace(c, source=other)) for c in own if c in context.nulls]
+        atoms += [
+            Compare(c, "=", replace(c, source=other)) for c in own if c not in context.nulls
+        ]
+        case = build_case(query, tuple(atoms), marked=True)
+        if case is not None and next(find_faults(query, case), None) is None:
+            return case
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Context:
+    """Decided conditions on one stream; a column with neither a set nor NULL is not mentioned."""
+
+    nulls: frozenset[Column]
+    sets: Mapping[Column, ValueSet]
+    atoms: Alternative
+
+    def evaluate(self, node: Predicate) -> list[Ties]:
+        """Return the alternatives of what is left; an empty one says that the condition holds."""
+        if isinstance(node, Atom):
+            truth = self._decide(node)
+            if truth is None:
+                assert isinstance(node, Compare)
+                return [frozenset({node})]
+            return [frozenset()] if truth else []
+        parts = [self.evaluate(part) for part in node.parts]  # type: ignore[union-attr]
+        if not isinstance(node, And):
+            return _drop_wider(ties for part in parts for ties in part)
+        alternatives: list[Ties] = [frozenset()]
+        for part in parts:
+            alternatives = _drop_wider(a | b for a, b in product(alternatives, part))
+            if len(alternatives) > MAX_CONTEXT_ALTERNATIVES:
+                raise ExpansionTooLarge("its condition has too many alternatives in one context")
+        return alternatives
+
+    def _decide(self, atom: Atom) -> bool | None:
+        """Tell whether an atom is TRUE; None for a comparison between streams."""
+        if isinstance(atom, Constant):
+            return atom.value is True
+        if isinstance(atom, IsNull):
+            return atom.column in self.nulls
+        if isinstance(atom, Compare):
+            if atom.left in self.nulls or atom.right in self.nulls:
+                return False
+            if atom.left.source != atom.right.source:
+                return None
+            return self._is_ordered(atom)
+        if atom.column in self.nulls:
+            return False
+        # Sets are cut by every set that the condition has for the column: all of it, or nothing.
+        return atom.values.covers(self.sets[atom.column]) if isinstance(atom, Within) else (
+            atom in self.atoms
+        )
+
+    def _is_ordered(self, atom: Compare) -> bool:
+        if atom.left == atom.right:
+            return atom.operator in ("=", "<=", ">=")
+        for known in self.atoms:
+            if isinstance(known, Compare) and {known.left, known.right} == {atom.left, atom.right}:
+                sign = _SIGNS[known.operator] * (1 if known.left == atom.left else -1)
+                return bool(OPERATOR_TESTS[atom.operator](sign, 0))
+        return False
+
+
+def _drop_wider(alternatives: Iterable[Ties]) -> list[Ties]:
+    """Return the alternatives without those that say more than another one."""
+    kept: list[Ties] = []
+    for ties in sorted(set(alternatives), key=lambda ties: (len(ties), sorted(map(repr, ties)))):
+        if not any(other <= ties for other in kept):
+            kept.append(ties)
+    return kept
+
+
+def _list_contexts(query: Query, condition: Predicate, *, finely: bool) -> list[_Context]:
+    """Return all contexts without contradictions, dimension by dimension."""
+    contexts = [_Context(frozenset(), {}, ())]
+    for dimension in _list_dimensions(query, condition, finely=finely):
+        contexts = [
+            extended
+            for context in contexts
+            for extended in _extend_context(context, dimension)
+            if not is_contradiction(query, extended.atoms)
+        ]
+        if len(contexts) > MAX_CONTEXTS:
+            raise ExpansionTooLarge(f"its condition has over {MAX_CONTEXTS:,} contexts")
+    return contexts
+
+
+@dataclass(frozen=True, slots=True)
+class _Dimension:
+    """A column with its choices, a pair of columns of one row to be ordered, or a pattern."""
+
+    columns: tuple[Column, ...]
+    choices: tuple[Atom, ...]
+
+
+def _extend_context(context: _Context, dimension: _Dimension) -> Iterator[_Context]:
+    # A pair with a NULL has no order, and a NULL matches no pattern.
+    if context.nulls & set(dimension.columns):
+        yield context
+        return
+    for atom in dimension.choices:
+        atoms = (*context.atoms, atom)
+        if isinstance(atom, IsNull):
+            yield _Context(context.nulls | {atom.column}, context.sets, atoms)
+        elif isinstance(atom, Within):
+            yield _Context(context.nulls, {**context.sets, atom.column: atom.values}, atoms)
+        else:
+            yield _Context(context.nulls, context.sets, atoms)
+
+
+def _list_dimensions(query: Query, condition: Predicate, *, finely: bool) -> list[_Dimension]:
+    """Return what contexts decide: columns first, then orders within a row, then patterns."""
+    columns = _list_columns(query, condition)
+    atoms = list(iter_atoms(condition))
+    compares = [atom for atom in atoms if isinstance(atom, Compare)]
+    lines = merge_twin_lines(query, group_into_lines(columns, compares))
+    dimensions = []
+    for column in columns:
+        line = next(line for line in lines if column in line)
+        attributes = {find_attribute_key(query, c) for c in (line if finely else (column,))}
+        cutting = [
+            atom.values
+            for atom in atoms
+            if isinstance(atom, Within)
+            and atom.column.type == column.type
+            and find_attribute_key(query, atom.column) in attributes
+        ]
+        dimensions.append(_Dimension((column,), tuple(_list_cells(query, column, cutting))))
+    pairs = {
+        frozenset({c.left, c.right})
+        for c in compares
+        if c.left.source == c.right.source and c.left != c.right
+    }
+    # The same pair is ordered in all occurrences of its stream.
+    named = {frozenset(find_attribute_key(query, c) for c in pair) for pair in pairs}
+    for line in lines:
+        for left, right in combinations(line, 2):
+            keys = frozenset({find_attribute_key(query, left), find_attribute_key(query, right)})
+            if left.source == right.source and (finely or keys in named):
+                orders = tuple(Compare(left, operator, right) for operator in _ORDERS)
+                dimensions.append(_Dimension((left, right), orders))
+    patterns = dict.fromkeys((a.column, a.pattern) for a in atoms if isinstance(a, Matches))
+    for column, pattern in patterns:
+        both = (Matches(column, pattern), Matches(column, pattern, negated=True))
+        dimensions.append(_Dimension((column,), both))
+    return dimensions
+
+
+def _list_columns(query: Query, condition: Predicate) -> tuple[Column, ...]:
+    """Return the columns of a condition, in all occurrences of their streams."""
+    mentioned = collect_columns(condition)
+    keys = {find_attribute_key(query, column) for column in mentioned}
+    twins = (
+        Column(column.name, column.type, source.alias)
+        for column in mentioned
+        for source in query.sources
+        if column.source and (source.stream.name, column.name) in keys
+    )
+    return tuple(dict.fromkeys((*mentioned, *twins)))
+
+
+def _list_cells(query: Query, column: Column, cutting: Sequence[ValueSet]) -> Iterator[Atom]:
+    """Yield sets of values that no set of the condition cuts; and NULL."""
+    attribute = find_attribute(query, column)
+    cells = [] if attribute.domain.is_empty else [attribute.domain]
+    for values in dict.fromkeys(cutting):
+        parts = (c.intersection(v) for c in cells for v in (values, values.complement()))
+        cells = [part for part in parts if not part.is_empty]
+    for cell in cells:
+        # A set with holes is not seen as a whole by the theory: its intervals are.
+        intervals = cell.intervals
+        if len(intervals) > MAX_CELL_INTERVALS:
+            intervals = ()
+        yield from (Within(column, ValueSet.of(interval)) for interval in intervals)
+        yield from () if intervals else (Within(column, cell),)
+    if attribute.nullable:
+        yield IsNull(column)
+
+
+def is_contradiction(query: Query, atoms: Alternative) -> bool:
+    """Tell whether the comparisons and sets of an alternative contradict each other."""
+    case = build_case(query, atoms)
+    return case is None or not compute_closure(case.query).satisfiable
+
+
+@dataclass(frozen=True)
+class _Residue:
+    """What is left of a condition in a context: at least one of the alternatives holds."""
+
+    query: Query
+    context: Alternative
+    alternatives: list[Ties]
+
+    @cached_property
+    def _possible(self) -> list[Ties]:
+        return [ties for ties in self.alternatives if not self._contradicts(ties)]
+
+    def _contradicts(self, ties: Iterable[Compare]) -> bool:
+        return is_contradiction(self.query, (*self.context, *ties))
+
+    def find_cases(self) -> ContextCases:
+        """Return the alternatives, as wide as they can be, and the faults of those needed."""
+        wide = _drop_wider(self._widen(ties) for ties in self._possible)
+        cases = {ties: self._build_case(ties) for ties in wide}
+        faults = {t: tuple(find_faults(self.query, c)) for t, c in cases.items()}
+        # What others cover is left out: first what has faults, and then the narrower.
+        for ties in sorted(wide, key=lambda ties: (not faults[ties], -len(ties))):
+            others = [other for other in cases if other != ties]
+            if others and self._covers(others, ties):
+                del cases[ties]
+        return ContextCases(
+            tuple(cases.values()),
+            tuple((case, fault) for ties, case in cases.items() for fault in faults[ties]),
+            len(cases) == 1,
+        )
+
+    def _build_case(self, ties: Ties) -> Case:
+        ordered = sorted(ties, key=repr)
+        case = build_case(self.query, (*self.context, *ordered), marked=True)
+        assert case is not None
+        return case
+
+    def _widen(self, ties: Ties) -> Ties:
+        """Leave out comparisons, or make them wider, while the condition still follows."""
+        for tie in sorted(ties, key=repr):
+            rest = ties - {tie}
+            wider = [Compare(tie.left, operator, tie.right) for operator in _WIDER[tie.operator]]
+            for candidate in (rest, *(rest | {each} for each in wider)):
+                if self._covers(self._possible, candidate):
+                    ties = candidate
+                    break
+        return ties
+
+    def _covers(self, alternatives: Sequence[Ties], ties: Ties) -> bool:
+        """Tell whether one of the alternatives holds wherever the comparisons do."""
+        if self._contradicts(ties):
+            return True
+        if not alternatives:
+            return False
+        # Falsify the first alternative in every way; then the others must hold.
+        first, *others = alternatives
+        return all(
+            self._covers(others, ties | {Compare(tie.left, operator, tie.right)})
+            for tie in sorted(first, key=repr)
+            for operator in _NEGATIONS[tie.operator]
+        )
