@@ -21,6 +21,7 @@ from headgate.schema import Timestamp
 from headgate.stateful.analysis.case import find_source, list_filters, list_output_columns
 from headgate.stateful.analysis.relational_answer import AnswerRows, NotComputable
 from headgate.stateful.analysis.synopses.answer_parts import list_answer_parts
+from headgate.stateful.analysis.synopses.branches import Branch
 from headgate.stateful.analysis.synopses.cells import NULL_CELL, Cell
 from headgate.stateful.analysis.synopses.extremes import (
     NULL,
@@ -235,7 +236,12 @@ class ReferenceQuery:
             windows += passed * each + len(rows) * self.plan.is_flagged(number)
         return (
             windows
-            + sum(each.count_stored() for stored in self._stored for each in stored)
+            + sum(
+                each.count_stored()
+                for stored in self._stored
+                for each in stored
+                if each.store.is_kept or len(self.query.sources) == 1
+            )
             + self._count_answer()
         )
 
@@ -283,9 +289,25 @@ class ReferenceQuery:
                         branch = self.plan.branches[only[0]]
                         mine = [s for s in mine if s.store.branches == (branch,)]
                     choices.append([kept for s in mine for kept in s.kept()])
+                    if is_distinct and not branch.uses(number):
+                        choices[-1] = [RepresentativeRow({}, 1)]
             for choice in product(*choices):
                 if any(self._is_joined(choice, n, is_distinct=is_distinct) for n in only):
+                    for number in only[:1]:
+                        choice = self._fill_in(choice, self.plan.branches[number])
                     yield choice, prod(kept.count for kept in choice)
+
+    def _fill_in(
+        self, choice: tuple[RepresentativeRow, ...], branch: Branch
+    ) -> tuple[RepresentativeRow, ...]:
+        """Give occurrences that a branch leaves out the rows that stand for them."""
+        aliases = [source.alias for source in self.query.sources]
+        filled = list(choice)
+        for alias, other in branch.stand_ins.items():
+            row = choice[aliases.index(other)].row
+            renamed = {f"{alias}.{key.partition('.')[2]}": value for key, value in row.items()}
+            filled[aliases.index(alias)] = RepresentativeRow(renamed, 1)
+        return tuple(filled)
 
     def _is_joined(
         self, choice: tuple[RepresentativeRow, ...], number: int, *, is_distinct: bool

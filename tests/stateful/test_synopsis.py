@@ -253,10 +253,9 @@ def test_rows_with_the_same_extremum_may_both_be_needed(c: int, f: int) -> None:
 def test_redundant_occurrences(select: str) -> None:
     """Example 8.1 and others are bounded, but only without some of their occurrences."""
     query = read(select)
-    assert synopses_of(select) == ()
     result = check_memory(query)
     assert result.bounded == "yes"
-    assert len(result.describe_synopses()) < len(query.sources)
+    assert "x keeps nothing" in map(str, result.describe_synopses())
     numbers = random.Random(1)
     for _ in range(20):
         run = ReferenceQuery(query)

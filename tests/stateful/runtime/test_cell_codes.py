@@ -103,7 +103,10 @@ def test_the_cells_of_random_queries() -> None:
     numbers = random.Random(seed(13))
     kinds: set[tuple[str, bool]] = set()
     for statement in statements(seed(17), case_count(250)):
-        plan = build_plan(statement.query, analyse(statement.query).cases)
+        analysis = analyse(statement.query)
+        if analysis.bounded != "yes":
+            continue
+        plan = build_plan(statement.query, analysis.cases)
         for _, stores in plan.stores:
             for store in stores:
                 for column in store.columns:

@@ -114,7 +114,8 @@ def _decide_in_contexts(query: Query, inspection: _Inspection, *, finely: bool) 
     ordered = sorted(every, key=lambda each: not each.is_exact)
     faults = [pair for each in ordered for pair in each.faults]
     if not faults:
-        cases = tuple(case for each in every for case in each.cases)
+        atoms = dict.fromkeys(case.atoms for each in every for case in each.cases)
+        cases = _list_cases(query, Alternatives(tuple(atoms), exact=True))
         return Analysis(Answer.YES, cases, is_contradiction=not cases)
     shown = _find_witness(query, faults)
     return None if shown is None else replace(shown, cases=inspection.cases)

@@ -174,6 +174,28 @@ class _Context:
             atom in self.atoms
         )
 
+    def may_hold(self, node: Predicate) -> bool:
+        """Tell whether a condition can be TRUE, as far as the context goes."""
+        if isinstance(node, Atom):
+            if isinstance(node, Constant | Compare):
+                return self._decide(node) is not False or self._is_undecided(node)
+            if node.column in self.nulls:
+                return isinstance(node, IsNull)
+            known = self.sets.get(node.column)
+            if known is None or not isinstance(node, Within | IsNull):
+                return True
+            return isinstance(node, Within) and node.values.covers(known)
+        if isinstance(node, And):
+            return all(self.may_hold(part) for part in node.parts)
+        return any(self.may_hold(part) for part in node.parts)  # type: ignore[union-attr]
+
+    def _is_undecided(self, atom: Constant | Compare) -> bool:
+        """Tell whether two columns of a row may still be ordered in any way."""
+        if isinstance(atom, Constant) or {atom.left, atom.right} & self.nulls:
+            return False
+        ordered = ({a.left, a.right} for a in self.atoms if isinstance(a, Compare))
+        return atom.left != atom.right and {atom.left, atom.right} not in ordered
+
     def _is_ordered(self, atom: Compare) -> bool:
         if atom.left == atom.right:
             return atom.operator in ("=", "<=", ">=")
@@ -201,7 +223,7 @@ def _list_contexts(query: Query, condition: Predicate, *, finely: bool) -> list[
             extended
             for context in contexts
             for extended in _extend_context(context, dimension)
-            if not is_contradiction(query, extended.atoms)
+            if extended.may_hold(condition) and not is_contradiction(query, extended.atoms)
         ]
         if len(contexts) > MAX_CONTEXTS:
             raise ExpansionTooLarge(f"its condition has over {MAX_CONTEXTS:,} contexts")

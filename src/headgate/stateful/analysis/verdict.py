@@ -15,9 +15,7 @@ from headgate.predicate.answer import Answer
 from headgate.queries import Query
 from headgate.stateful.analysis.boundedness import Analysis, analyse
 from headgate.stateful.analysis.diagnosis import Diagnosis, diagnose
-from headgate.stateful.analysis.redundancy import remove_redundant
 from headgate.stateful.analysis.suggestions import Suggestion, find_suggestions
-from headgate.stateful.analysis.synopses.plan import build_plan
 from headgate.stateful.analysis.synopses.synopsis import (
     Memory,
     Synopsis,
@@ -89,8 +87,7 @@ class Verdict:
         """Describe what is kept of each stream; nothing unless the answer is yes."""
         if self.bounded is not Answer.YES or self.analysis.is_contradiction:
             return ()
-        run = self._without_redundant
-        return describe_synopses(run.query, run.analysis.cases, self.observed)
+        return describe_synopses(self.query, self.analysis.cases, self.observed)
 
     def compute_memory_limit(self) -> Memory | None:
         """Return the most that is ever stored; None unless the answer is yes."""
@@ -98,23 +95,13 @@ class Verdict:
             return None
         if self.analysis.is_contradiction:
             return Memory(0, 0)
-        run = self._without_redundant
-        return compute_memory_limit(run.query, run.analysis.cases, self.observed)
+        return compute_memory_limit(self.query, self.analysis.cases, self.observed)
 
     @cached_property
     def is_holdable(self) -> bool:
         """Whether a machine can hold the memory limit; True also where there is none."""
         limit = self.compute_memory_limit()
         return limit is None or limit.is_holdable
-
-    @cached_property
-    def _without_redundant(self) -> Verdict:
-        """The verdict on the query without occurrences of streams that are redundant."""
-        cases = self.analysis.cases
-        if not build_plan(self.query, cases).needs_reduction or len(cases) != 1:
-            return self
-        reduced = remove_redundant(self.query, cases[0])
-        return self if reduced is None else check_memory(reduced, self.observed)
 
     def as_json(self, *, with_suggestions: bool = True) -> dict[str, Any]:
         """Return the object that `headgate check --format json` prints as `memory`."""

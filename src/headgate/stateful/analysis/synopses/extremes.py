@@ -23,7 +23,7 @@ from headgate.schema import Timestamp
 from headgate.stateful.analysis.case import build_case
 from headgate.stateful.analysis.synopses.branches import Branch
 from headgate.stateful.analysis.synopses.cells import NULL_CELL, Cell
-from headgate.stateful.analysis.synopses.plan import Store
+from headgate.stateful.analysis.synopses.plan import Store, find_extremum_argument
 from headgate.stateful.analysis.theory.checker import find_live_joins
 from headgate.stateful.analysis.theory.closure import Booleans, compute_closure
 
@@ -78,19 +78,18 @@ def find_extreme_columns(store: Store, cells: Mapping[Column, Cell] | None = Non
     highs = _find_references(bucket, store, highs=True)
     lows = _find_references(bucket, store, highs=False)
     # MIN or MAX adds its own argument to MinRef or MaxRef (Theorem 8.6, C3).
-    extremum = store.part.extremum
-    if extremum is not None and _is_open(store, extremum.argument, cells or {}):
-        assert extremum.argument is not None
+    extremum, argument = store.part.extremum, find_extremum_argument(store.part, branch)
+    if extremum is not None and argument is not None and _is_open(store, argument, cells or {}):
         if extremum.function == "MAX":
-            highs = _add_column(highs, extremum.argument)
+            highs = _add_column(highs, argument)
         else:
-            lows = _add_column(lows, extremum.argument)
+            lows = _add_column(lows, argument)
     return Ends(highs, lows)
 
 
-def _is_open(store: Store, argument: Column | None, cells: Mapping[Column, Cell]) -> bool:
+def _is_open(store: Store, argument: Column, cells: Mapping[Column, Cell]) -> bool:
     """Tell whether a bucket does not know the value that MIN or MAX is taken of."""
-    if argument is None or argument not in store.kept:
+    if argument not in store.kept:
         return False
     if argument in cells:
         return cells[argument][0] == "gap"

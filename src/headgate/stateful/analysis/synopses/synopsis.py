@@ -28,7 +28,7 @@ from headgate.stateful.analysis.case import (
     list_output_columns,
 )
 from headgate.stateful.analysis.synopses.answer_parts import list_answer_parts
-from headgate.stateful.analysis.synopses.branches import Branch
+from headgate.stateful.analysis.synopses.branches import Branch, NotReducible
 from headgate.stateful.analysis.synopses.extremes import References, find_extreme_columns
 from headgate.stateful.analysis.synopses.plan import Store, SynopsisPlan, build_plan, merge_cells
 from headgate.stateful.analysis.synopses.sizes import (
@@ -194,11 +194,12 @@ def describe_synopses(
     """Describe what is kept of every stream of a bounded query, given its cases.
 
     There are none where they are not worked out: a self-join may be bounded only because one of its
-    occurrences is redundant.
+    occurrences is redundant, but not always the same one.
     `observed` has the bytes of the longest text of attributes, by `stream.attribute`.
     """
-    plan = build_plan(query, cases)
-    if plan.needs_reduction:
+    try:
+        plan = build_plan(query, cases)
+    except NotReducible:
         return ()
     lengths = TextLengths(plan, observed or {})
     return tuple(_describe_source(plan, lengths, number) for number in range(len(query.sources)))
@@ -206,7 +207,9 @@ def describe_synopses(
 
 def _describe_source(plan: SynopsisPlan, lengths: TextLengths, number: int) -> Synopsis:
     source = plan.query.sources[number]
-    stores = [store for _, of in plan.stores for store in of if store.source == number]
+    every = [store for _, of in plan.stores for store in of if store.source == number]
+    # Of a single stream the answer is all that is kept, and it is described as its buckets.
+    stores = [s for s in every if s.is_kept or len(plan.query.sources) == 1]
     put_out = [c for c in list_output_columns(plan.query) if find_source(plan.query, c) == number]
     ordered = (a.argument for a in list_aggregates(plan.query) if a.function in ("MIN", "MAX"))
     extremes = [c for c in ordered if c is not None and find_source(plan.query, c) == number]
