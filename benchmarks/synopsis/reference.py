@@ -8,7 +8,7 @@ asked for. Sums are exact, whatever the bytes of the bound say.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from math import prod
@@ -79,6 +79,9 @@ def _is_within(one: Strictness, other: Strictness) -> bool:
     return all(not a or b for a, b in zip(one, other, strict=True))
 
 
+PLACE = ""  # the key of a row's number, which no column has
+
+
 @dataclass(slots=True)
 class RepresentativeRow:
     """A row that stands for `count` rows: what is kept of it, and the branches it can be in."""
@@ -144,7 +147,7 @@ class ExtremeRows:
     def __init__(self, store: Store, zone: Timestamp) -> None:
         self.store = store
         self.zone = zone
-        self.buckets: dict[Hashable, list[Frontier] | None] = {}
+        self.buckets: dict[Hashable, tuple[Ends | None, list[Row]]] = {}
 
     def add(self, row: Row) -> None:
         (branch,) = self.store.branches
@@ -158,23 +161,37 @@ class ExtremeRows:
             return
         key = tuple(known.values())
         if key not in self.buckets:
-            self.buckets[key] = self._frontiers(find_extreme_columns(self.store, known))
+            self.buckets[key] = find_extreme_columns(self.store, known), []
         kept = {column.key: row.get(column.key) for column in self.store.kept}
-        for frontier in self.buckets[key] or ():
-            frontier.offer(kept)
+        ends, rows = self.buckets[key]
+        if ends is not None:
+            chosen = self._choose([*rows, kept], ends, self.store.unequal_columns)
+            self.buckets[key] = ends, [row for n, row in enumerate([*rows, kept]) if n in chosen]
 
-    def _frontiers(self, ends: Ends | None) -> list[Frontier] | None:
-        if ends is None:
-            return None
+    def _choose(self, rows: Sequence[Row | None], ends: Ends, unequal: Sequence[Column]) -> set[int]:
+        """Return the numbers of the best rows, and of those that stand in for refused ones."""
         sides = [(ends.highs, True), (ends.lows, False)]
         used = [Frontier(side, highs, self.zone) for side, highs in sides if side.columns]
-        return used or [Frontier(ends.highs, True, self.zone)]
+        used = used or [Frontier(ends.highs, True, self.zone)]
+        for frontier in used:
+            for number, row in enumerate(rows):
+                if row is not None:
+                    frontier.offer({**row, PLACE: number})
+        best = {row[PLACE] for frontier in used for _, row in frontier.rows}
+        chosen = set(best)
+        for at, column in enumerate(unequal):
+            others = [*unequal[:at], *unequal[at + 1 :]]
+            for number in best:
+                refused = (rows[number] or {})[column.key]
+                left = [r if r and r[column.key] != refused else None for r in rows]
+                if any(left):
+                    chosen |= self._choose(left, ends, others)
+        return chosen
 
     def kept(self) -> Iterable[RepresentativeRow]:
-        for frontiers in self.buckets.values():
-            for frontier in frontiers or ():
-                for _, row in frontier.rows:
-                    yield RepresentativeRow(row, 1)
+        for _, rows in self.buckets.values():
+            for row in rows:
+                yield RepresentativeRow(row, 1)
 
     def count_stored(self) -> int:
         return sum(1 for _ in self.kept()) * max(len(self.store.kept), 1)

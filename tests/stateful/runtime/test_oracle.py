@@ -6,6 +6,7 @@ DuckDB is the judge wherever it means the same; the definition, row by row, is e
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -15,9 +16,13 @@ import pytest
 from headgate.errors import Overflow, Unbounded, UsageError
 from headgate.events import batch_from_rows
 from headgate.predicate import Row
+from headgate.schema import Schema
+from headgate.stateful.analysis.boundedness import analyse
+from headgate.stateful.runtime.launch import read_query
 from headgate.stateful.runtime.reduction import StreamReducer
 from headgate.stateful.runtime.running_query import RunningQuery
 from tests.scale import at_least, case_count, seed
+from tests.stateful.random_or import or_queries
 from tests.stateful.random_queries import FAMILIES, Family
 from tests.stateful.random_sql import Statement, statements, statements_of_cores
 from tests.stateful.runtime.client import Client
@@ -214,6 +219,28 @@ def test_random_cores_over_every_prefix(family: Family) -> None:
         if of is not None:
             events = events_of(statement, numbers, 20)
             judged(of, events, Duck(of.query, of.schema).answer, rounded=True)
+
+
+@pytest.mark.parametrize("shard", range(2))
+def test_conditions_with_or_over_every_prefix(shard: int) -> None:
+    """All that are bounded run, also where a stream joins itself under DISTINCT."""
+    numbers = random.Random(seed(shard))
+    tried: Counter[tuple[str, bool]] = Counter()
+    for query in or_queries(seed(300 + shard), case_count(200)):
+        read = bound_statement(query.sql)
+        if analyse(read.query).bounded == "yes":
+            of = Trial(read, numbers)
+            events = events_of(read, numbers, 14)
+            judged(of, events, partial(defined, of.query), rounded=False)
+            tried[query.select, query.is_self_join] += 1
+    assert tried["DISTINCT", True] > at_least(8)
+    assert tried["DISTINCT", False] > at_least(15)
+
+
+def bound_statement(text: str) -> Statement:
+    """A statement of few constants."""
+    query = read_query(text, Schema())
+    return Statement(text, query, query.schema, tuple(range(-2, 5)))
 
 
 @pytest.mark.parametrize("select", CHOSEN)

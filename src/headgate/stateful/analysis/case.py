@@ -331,7 +331,8 @@ def _collect_atoms(query: Query, atoms: Alternative) -> _AtomSummary | None:
             if atom.left == atom.right:
                 if atom.operator not in ("=", "<=", ">="):
                     return None
-            # The closure has no "<>": what was not split into "<" and ">" is left out.
+            # The closure has no "<>": what was not split into "<" and ">" is left out. Between
+            # streams it is left only where duplicates do not count, and costs some rows more.
             elif atom.operator == "<>":
                 unseen.append(atom)
             else:

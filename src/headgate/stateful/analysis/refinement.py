@@ -58,7 +58,7 @@ Ties = frozenset[Compare]  # comparisons between streams that all hold
 _ORDERS: tuple[Operator, ...] = ("<", "=", ">")
 _SIGNS: dict[Operator, int] = {"<": -1, "=": 0, ">": 1}
 _NEGATIONS: dict[Operator, tuple[Operator, ...]] = {
-    "<": (">=",), "<=": (">",), "=": ("<", ">"), ">=": ("<",), ">": ("<=",)
+    "<": (">=",), "<=": (">",), "=": ("<", ">"), ">=": ("<",), ">": ("<=",), "<>": ("=",)
 }  # fmt: skip
 _WIDER: dict[Operator, tuple[Operator, ...]] = {
     "<": ("<=",), "<=": (), "=": ("<=", ">="), ">=": (), ">": (">=",)
@@ -369,11 +369,17 @@ class _Residue:
         """Leave out comparisons, or make them wider, while the condition still follows."""
         for tie in sorted(ties, key=repr):
             rest = ties - {tie}
-            wider = [Compare(tie.left, operator, tie.right) for operator in _WIDER[tie.operator]]
+            wider = [replace(tie, operator=operator) for operator in _WIDER[tie.operator]]
             for candidate in (rest, *(rest | {each} for each in wider)):
                 if self._covers(self._possible, candidate):
                     ties = candidate
                     break
+            else:
+                # `<` and `>` are `<>`, which costs little where duplicates do not count.
+                if tie.operator in ("<", ">") and not counts_duplicates(self.query):
+                    turned = replace(tie, operator=MIRROR[tie.operator])
+                    if self._covers(self._possible, rest | {turned}):
+                        ties = rest | {replace(tie, operator="<>")}
         return ties
 
     def _covers(self, alternatives: Sequence[Ties], ties: Ties) -> bool:
@@ -385,7 +391,7 @@ class _Residue:
         # Falsify the first alternative in every way; then the others must hold.
         first, *others = alternatives
         return all(
-            self._covers(others, ties | {Compare(tie.left, operator, tie.right)})
+            self._covers(others, ties | {replace(tie, operator=operator)})
             for tie in sorted(first, key=repr)
             for operator in _NEGATIONS[tie.operator]
         )

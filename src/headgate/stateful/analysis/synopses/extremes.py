@@ -4,7 +4,8 @@
 (MaxRef of a bucket, Definition 7.3) the row in which the least of them is greatest, and of those
 that must lie below others (MinRef) the row in which the greatest is least. Deviation: with `<` and
 `<=` side by side, rows with the same extremum can differ in what they join with, so of these one is
-kept for each way in which no other is better.
+kept for each way in which no other is better. And where a column must differ from others (`<>`),
+a row may be refused for its value: then the best of those with other values stands in.
 """
 
 from __future__ import annotations
@@ -28,6 +29,17 @@ from headgate.stateful.analysis.theory.checker import find_live_joins
 from headgate.stateful.analysis.theory.closure import Booleans, compute_closure
 
 Strictness = tuple[bool, ...]
+
+
+def count_stand_ins(rows: int, unequal: int) -> int:
+    """Return how many rows are kept where so many are best, and may be refused for their values.
+
+    Of each best row, for each column that must differ, the best with another value; and so on.
+
+    >>> count_stand_ins(1, 0), count_stand_ins(1, 1), count_stand_ins(1, 2)
+    (1, 2, 5)
+    """
+    return rows if not unequal else rows * (1 + unequal * count_stand_ins(rows, unequal - 1))
 
 
 @dataclass(frozen=True, slots=True)

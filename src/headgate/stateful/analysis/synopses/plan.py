@@ -82,6 +82,18 @@ class Store:
         return tuple(column for column in self.aggregated if self.has_null(column))
 
     @property
+    def unequal_columns(self) -> tuple[Column, ...]:
+        """The columns that must differ from others, once for each that they must differ from."""
+        sides = (
+            side
+            for branch in self.branches
+            for tie in branch.ties
+            if tie.operator == "<>"
+            for side in (tie.left, tie.right)
+        )
+        return tuple(c for c in sides if find_source(self.branches[0].query, c) == self.source)
+
+    @property
     def is_kept(self) -> bool:
         """Whether something is kept: of a single stream the answer is all that is needed."""
         return any(branch.keeps_rows for branch in self.branches)

@@ -29,7 +29,11 @@ from headgate.stateful.analysis.case import (
 )
 from headgate.stateful.analysis.synopses.answer_parts import list_answer_parts
 from headgate.stateful.analysis.synopses.branches import Branch, NotReducible
-from headgate.stateful.analysis.synopses.extremes import References, find_extreme_columns
+from headgate.stateful.analysis.synopses.extremes import (
+    References,
+    count_stand_ins,
+    find_extreme_columns,
+)
 from headgate.stateful.analysis.synopses.plan import Store, SynopsisPlan, build_plan, merge_cells
 from headgate.stateful.analysis.synopses.sizes import (
     ASSUMED_TEXT_BYTES,
@@ -58,7 +62,9 @@ def describe_store(store: Store, *, is_known: bool) -> str:
         end = "greatest" if ends.highs.columns else "least"
         return f"the {end} {store.extremum_column.name}"
     words = " and ".join(side for side in sides if side)
-    return words or ("whether there is a row" if is_known else "the first row")
+    words = words or ("whether there is a row" if is_known else "the first row")
+    names = list(dict.fromkeys(column.name for column in store.unequal_columns))
+    return f"{words}, and in place of it others by {join_words(names)}" if names else words
 
 
 def _describe_counts(store: Store, *, is_known: bool) -> str:
@@ -253,7 +259,8 @@ def _describe_buckets(store: Store, lengths: TextLengths) -> BucketSet:
     row_bytes = lengths.bytes(store.kept)
     if store.part.distinct:
         ends = find_extreme_columns(store)
-        rows = 1 if ends is None else ends.max_rows
+        best = 1 if ends is None else ends.max_rows
+        rows = count_stand_ins(best, len(store.unequal_columns))
         values, size = max(len(store.kept), 1) * rows, max(row_bytes, 1) * rows
     else:
         masked = store.masks > 1
