@@ -66,6 +66,11 @@ CHOSEN = (
     "SELECT S.flag, MEDIAN(T.k) AS m FROM S, T WHERE S.flag = T.mark AND T.k BETWEEN 0 AND 6 "
     "GROUP BY S.flag",
     "SELECT DISTINCT l.side FROM S l, S r WHERE l.x < r.x AND l.side = r.side",
+    "SELECT DISTINCT l.side FROM S l, S r WHERE l.side = r.side AND (l.x = r.x OR l.k <= r.k)",
+    "SELECT DISTINCT l.side FROM S l, S r WHERE l.side = 'a' AND (r.side = 'a' AND l.x = r.x AND "
+    "l.k <= r.k OR l.b <= r.b AND l.price <= r.price)",
+    "SELECT MIN(l.k) AS g FROM S l, S r WHERE l.k = r.k AND (l.x = r.x OR l.b <= r.b)",
+    "SELECT DISTINCT side FROM S, T WHERE x < y AND price <> cost AND S.k <> T.k",
     "SELECT l.flag, COUNT(*) AS n FROM S l, S r WHERE l.flag = r.flag AND r.side = 'é' "
     "GROUP BY l.flag",
     "SELECT name, text FROM S, T WHERE name = text AND name IN ('', 'é', '𝄞', 'a')",
@@ -221,12 +226,11 @@ def test_random_cores_over_every_prefix(family: Family) -> None:
             judged(of, events, Duck(of.query, of.schema).answer, rounded=True)
 
 
-@pytest.mark.parametrize("shard", range(2))
-def test_conditions_with_or_over_every_prefix(shard: int) -> None:
+def test_conditions_with_or_over_every_prefix() -> None:
     """All that are bounded run, also where a stream joins itself under DISTINCT."""
-    numbers = random.Random(seed(shard))
+    numbers = random.Random(seed())
     tried: Counter[tuple[str, bool]] = Counter()
-    for query in or_queries(seed(300 + shard), case_count(200)):
+    for query in or_queries(seed(300), case_count(300)):
         read = bound_statement(query.sql)
         if analyse(read.query).bounded == "yes":
             of = Trial(read, numbers)
@@ -234,7 +238,7 @@ def test_conditions_with_or_over_every_prefix(shard: int) -> None:
             judged(of, events, partial(defined, of.query), rounded=False)
             tried[query.select, query.is_self_join] += 1
     assert tried["DISTINCT", True] > at_least(8)
-    assert tried["DISTINCT", False] > at_least(15)
+    assert tried["DISTINCT", False] > at_least(8)
 
 
 def bound_statement(text: str) -> Statement:

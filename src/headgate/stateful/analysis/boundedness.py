@@ -81,15 +81,14 @@ def _decide_with_faults(query: Query, inspection: _Inspection, too_many: str) ->
         return replace(shown, cases=inspection.cases)
     if decide_query_satisfiability(query).answer is Answer.NO:
         return Analysis(Answer.YES, is_contradiction=True)
-    # Alternatives may have faults that the whole has not. In contexts, few such are left.
-    if len(inspection.alternatives.each) > 1 or not inspection.alternatives.exact:
-        for finely in (False, True):
-            analysis = _decide_in_contexts(query, inspection, finely=finely)
-            if analysis is not None:
-                return analysis
     # No streams were verified: it is a no only where a theorem is necessary as well as sufficient.
     case, fault = inspection.faults[0]
     why = too_many or _explain_unknown(inspection.alternatives, case, fault)
+    # Alternatives may have faults that the whole has not. In contexts, few such are left.
+    for finely in (False, True) if why else ():
+        analysis = _decide_in_contexts(query, inspection, finely=finely)
+        if analysis is not None:
+            return analysis
     return Analysis(
         Answer.UNKNOWN if why else Answer.NO, inspection.cases, fault, case, unknown_because=why
     )

@@ -49,7 +49,7 @@ from headgate.stateful.analysis.faults import Fault, find_faults
 from headgate.stateful.analysis.lines import group_into_lines
 from headgate.stateful.analysis.theory.closure import compute_closure
 
-MAX_CONTEXTS = 600
+MAX_CONTEXTS = 1_000
 MAX_CONTEXT_ALTERNATIVES = 24  # of what is left of the condition in one context
 MAX_CELL_INTERVALS = 4  # of a cell that is split into its intervals
 
@@ -384,6 +384,11 @@ class _Residue:
 
     def _covers(self, alternatives: Sequence[Ties], ties: Ties) -> bool:
         """Tell whether one of the alternatives holds wherever the comparisons do."""
+        # What follows from `<>` follows from `<` and from `>`.
+        unequal = next((tie for tie in ties if tie.operator == "<>"), None)
+        if unequal is not None:
+            sides = [replace(unequal, operator=operator) for operator in ("<", ">")]
+            return all(self._covers(alternatives, ties - {unequal} | {side}) for side in sides)
         if self._contradicts(ties):
             return True
         if not alternatives:
