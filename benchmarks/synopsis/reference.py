@@ -79,9 +79,6 @@ def _is_within(one: Strictness, other: Strictness) -> bool:
     return all(not a or b for a, b in zip(one, other, strict=True))
 
 
-PLACE = ""  # the key of a row's number, which no column has
-
-
 @dataclass(slots=True)
 class RepresentativeRow:
     """A row that stands for `count` rows: what is kept of it, and the branches it can be in."""
@@ -168,16 +165,20 @@ class ExtremeRows:
             chosen = self._choose([*rows, kept], ends, self.store.unequal_columns)
             self.buckets[key] = ends, [row for n, row in enumerate([*rows, kept]) if n in chosen]
 
-    def _choose(self, rows: Sequence[Row | None], ends: Ends, unequal: Sequence[Column]) -> set[int]:
+    def _choose(
+        self, rows: Sequence[Row | None], ends: Ends, unequal: Sequence[Column]
+    ) -> set[int]:
         """Return the numbers of the best rows, and of those that stand in for refused ones."""
         sides = [(ends.highs, True), (ends.lows, False)]
         used = [Frontier(side, highs, self.zone) for side, highs in sides if side.columns]
         used = used or [Frontier(ends.highs, True, self.zone)]
         for frontier in used:
-            for number, row in enumerate(rows):
+            for row in rows:
                 if row is not None:
-                    frontier.offer({**row, PLACE: number})
-        best = {row[PLACE] for frontier in used for _, row in frontier.rows}
+                    frontier.offer(row)
+        # Rows are told apart by identity: equal ones may be in it twice.
+        winners = {id(row) for frontier in used for _, row in frontier.rows}
+        best = [number for number, row in enumerate(rows) if id(row) in winners]
         chosen = set(best)
         for at, column in enumerate(unequal):
             others = [*unequal[:at], *unequal[at + 1 :]]
@@ -310,9 +311,8 @@ class ReferenceQuery:
                         choices[-1] = [RepresentativeRow({}, 1)]
             for choice in product(*choices):
                 if any(self._is_joined(choice, n, is_distinct=is_distinct) for n in only):
-                    for number in only[:1]:
-                        choice = self._fill_in(choice, self.plan.branches[number])
-                    yield choice, prod(kept.count for kept in choice)
+                    filled = self._fill_in(choice, self.plan.branches[only[0]])
+                    yield filled, prod(kept.count for kept in choice)
 
     def _fill_in(
         self, choice: tuple[RepresentativeRow, ...], branch: Branch

@@ -50,17 +50,20 @@ def is_bounded(query: OrQuery) -> bool:
 
 def _evaluate(node: Tree | Literal, values: Values) -> Booleans:
     """Tell where a condition is TRUE; without NOT, UNKNOWN is as good as FALSE."""
+    held: Booleans
     if isinstance(node, Tree):
         combine = np.logical_and if node.connective == "AND" else np.logical_or
-        held: Booleans = combine.reduce(
+        held = combine.reduce(
             np.broadcast_arrays(*(_evaluate(member, values) for member in node.members))
         )
         return held
     left = values[node.left]
     if node.right is None:
-        return (left == NULL) == (node.operator == "IS NULL")
+        held = (left == NULL) == (node.operator == "IS NULL")
+        return held
     right: Any = values[node.right] if isinstance(node.right, tuple) else np.int8(node.right)
-    return OPERATORS[node.operator](left, right) & (left != NULL) & (right != NULL)
+    held = OPERATORS[node.operator](left, right) & (left != NULL) & (right != NULL)
+    return held
 
 
 def _join(query: OrQuery, side: int, arrived: list[Any], coming: list[Any]) -> NDArray[np.int8]:
@@ -100,7 +103,7 @@ def _list_rows(query: OrQuery, side: int, room: int) -> list[NDArray[np.int8]]:
 def _has_growing_family(query: OrQuery, side: int) -> bool:
     """Tell whether rows of any number have a column of their own each."""
     families = _list_families()  # rows: two attributes that have arrived, then two that come
-    names = [*((side, n) for n in query.names(side)), *((1 - side, n) for n in query.names(1 - side))]
+    names = [(at, name) for at in (side, 1 - side) for name in query.names(at)]
     usable = np.ones(len(families), np.bool_)
     for place, attribute in enumerate(names):
         if attribute not in query.nullable:
@@ -157,7 +160,7 @@ def _iter_paths(rising_first: bool) -> Iterator[list[int]]:
 
 
 def _find_unlike(families: NDArray[np.int8]) -> NDArray[np.intp]:
-    """Return one family of each kind: those in which all comparisons come out the same are alike."""
+    """Return one family of each kind; alike are those in which values are ordered alike."""
     flat = families.reshape(len(families), -1)
     # The order of all values among each other, with the constants, as ranks; NULL is lowest.
     constants = np.broadcast_to(np.array(CONSTANTS, np.int8), (len(flat), len(CONSTANTS)))

@@ -72,12 +72,14 @@ def write(node: Tree | Literal) -> str:
     if isinstance(node, Tree):
         parts = (write(member) for member in node.members)
         return "(" + f" {node.connective} ".join(parts) + ")"
-    left = f"{'xy'[node.left[0]]}.{node.left[1]}"
-    if node.right is None:
-        return f"{left} {node.operator}"
-    is_attribute = isinstance(node.right, tuple)
-    right = f"{'xy'[node.right[0]]}.{node.right[1]}" if is_attribute else str(node.right)
-    return f"{left} {node.operator} {right}"
+    right = _write_side(node.right) if isinstance(node.right, tuple) else str(node.right)
+    return " ".join(
+        (_write_side(node.left), node.operator, *(() if node.right is None else (right,)))
+    )
+
+
+def _write_side(attribute: Attribute) -> str:
+    return f"{'xy'[attribute[0]]}.{attribute[1]}"
 
 
 def or_queries(seed: int, count: int) -> Iterator[OrQuery]:

@@ -195,7 +195,8 @@ def prefix_range(pattern: Pattern) -> tuple[ValueSet, bool]:
     """
     candidates = list_candidate_texts(pattern.kind, pattern.text, pattern.escape)
     if candidates is not None:
-        return ValueSet.points(STRING, filter(pattern.matcher.matches, candidates)), True
+        matches = pattern.matcher.matches
+        return ValueSet.points(STRING, (text for text in candidates if matches(text))), True
     if pattern.kind != "LIKE":
         return EVERYTHING, False
     like = parse_like(pattern.text, pattern.escape)

@@ -145,12 +145,14 @@ def merge_twin_lines(query: Query, groups: list[list[Column]]) -> list[list[Colu
     merged: list[list[Column]] = []
     for group in groups:
         attributes = {find_attribute_key(query, column) for column in group}
-        for other in [each for each in merged if is_whole(each) == is_whole(group)]:
-            if attributes & {find_attribute_key(query, column) for column in other}:
-                merged.remove(other)
-                group = [*other, *group]
-                attributes |= {find_attribute_key(query, column) for column in other}
-        merged.append(group)
+        twins = [
+            other
+            for other in merged
+            if is_whole(other) == is_whole(group)
+            and attributes & {find_attribute_key(query, column) for column in other}
+        ]
+        others = [other for other in merged if other not in twins]
+        merged = [*others, [column for line in (*twins, group) for column in line]]
     return merged
 
 
@@ -274,15 +276,18 @@ def _iter_extra_filters(
         *filters,
     )
     for first, second in pairs:
-        alias = query.sources[second].alias
+
+        def rename(column: Column, alias: str = query.sources[second].alias) -> Column:
+            return replace(column, source=alias)
+
         for condition in conditions:
             sources = {find_source(query, c) for c in collect_columns(condition)}
             if first not in sources:
                 continue
-            twin = rename_columns(condition, lambda c, a=alias: replace(c, source=a))
+            twin = rename_columns(condition, rename)
             if sources == {first} and twin in conditions:
                 continue
-            # A set holds of the other occurrence if it has a value there, and all of them are in it.
+            # A set holds of the other occurrence if that has a value, and only such as are in it.
             if isinstance(twin, Within):
                 attribute = find_attribute(query, twin.column)
                 values = known.sets.get(twin.column, attribute.domain)

@@ -120,9 +120,7 @@ def _find_sole_row(
         own = [c for c in columns if c.source == alias]
         atoms = [a for a in context.atoms if {c.source for c in columns_of(a)} != {other}]
         atoms += [IsNull(replace(c, source=other)) for c in own if c in context.nulls]
-        atoms += [
-            Compare(c, "=", replace(c, source=other)) for c in own if c not in context.nulls
-        ]
+        atoms += [Compare(c, "=", replace(c, source=other)) for c in own if c not in context.nulls]
         case = build_case(query, tuple(atoms), marked=True)
         if case is not None and next(find_faults(query, case), None) is None:
             return case
@@ -170,8 +168,10 @@ class _Context:
         if atom.column in self.nulls:
             return False
         # Sets are cut by every set that the condition has for the column: all of it, or nothing.
-        return atom.values.covers(self.sets[atom.column]) if isinstance(atom, Within) else (
-            atom in self.atoms
+        return (
+            atom.values.covers(self.sets[atom.column])
+            if isinstance(atom, Within)
+            else (atom in self.atoms)
         )
 
     def may_hold(self, node: Predicate) -> bool:

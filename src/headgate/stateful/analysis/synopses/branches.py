@@ -20,7 +20,6 @@ from headgate.predicate.narrowing import Narrowing
 from headgate.queries import Query, find_attribute
 from headgate.schema import (
     Interval,
-    Ordinal,
     Type,
     ValueSet,
 )
@@ -33,9 +32,9 @@ from headgate.stateful.analysis.synopses.cells import (
     Cells,
     Piece,
     count_digits,
-    make_single_cell,
     find_cut,
     get_line,
+    make_single_cell,
     overlay,
     place,
 )

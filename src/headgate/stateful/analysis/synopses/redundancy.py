@@ -7,9 +7,9 @@ may depend on the order of the values in a row: then the case is split by these 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
+from itertools import permutations
 
 from headgate.errors import ExpansionTooLarge
 from headgate.predicate import Atom, Column, Compare, Predicate, Within, conjunction
@@ -99,7 +99,7 @@ def _is_kept_by_extremes(reduced: ReducedCase) -> bool:
 
 
 def _build_reduced(
-    query: Query, case: Case, occurrences: Occurrences, added: Sequence[Atom] = ()
+    query: Query, case: Case, occurrences: Occurrences, added: Iterable[Atom] = ()
 ) -> ReducedCase | None:
     """Return the case in terms of the occurrences that are left; None if it contradicts itself."""
     aliases = [source.alias for source in query.sources]
@@ -142,24 +142,27 @@ def _list_order_atoms(
     case: Case, before: Order, after: Order, sources: Sequence[int]
 ) -> Iterator[Atom]:
     """Yield what an order says of the occurrences that are left, beyond what was known before."""
+
+    def is_new(low: int, high: int) -> bool:
+        """Tell whether only the order says that one element is below another."""
+        return bool((after.below[low] & ~before.below[low]) >> high & 1)
+
+    columns = case.columns
     variables = [v for v, variable in enumerate(case.query.variables) if variable.source in sources]
-    for left, right in combinations(variables, 2):
-        for first, second in ((left, right), (right, left)):
-            columns = case.columns[first], case.columns[second]
-            if after.below[first] >> second & 1 and not before.below[first] >> second & 1:
-                yield Compare(columns[0], "<", columns[1])
-        if after.same(left) >> right & 1 and not before.same(left) >> right & 1:
-            yield Compare(case.columns[left], "=", case.columns[right])
+    for left, right in permutations(variables, 2):
+        if is_new(left, right):
+            yield Compare(columns[left], "<", columns[right])
+        if left < right and (after.same(left) & ~before.same(left)) >> right & 1:
+            yield Compare(columns[left], "=", columns[right])
     for variable in variables:
         line = case.query.variables[variable].line
-        chain = after.elements.of_line[line] if case.query.constants(line) else ()
-        for constant in chain:
+        for constant in after.elements.of_line[line] if case.query.constants(line) else ():
             value = after.elements.value(constant)
             assert value is not None
             low, high = find_cut(case, variable, value)
             if after.same(variable) >> constant & 1:
-                yield Within(case.columns[variable], ValueSet.of(Interval(low, high)))
-            elif after.below[variable] >> constant & 1 and not before.below[variable] >> constant & 1:
-                yield Within(case.columns[variable], ValueSet.of(Interval(None, low)))
-            elif after.below[constant] >> variable & 1 and not before.below[constant] >> variable & 1:
-                yield Within(case.columns[variable], ValueSet.of(Interval(high, None)))
+                yield Within(columns[variable], ValueSet.of(Interval(low, high)))
+            elif is_new(variable, constant):
+                yield Within(columns[variable], ValueSet.of(Interval(None, low)))
+            elif is_new(constant, variable):
+                yield Within(columns[variable], ValueSet.of(Interval(high, None)))
