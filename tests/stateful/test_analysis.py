@@ -131,6 +131,37 @@ def test_alternatives(select: str, answer: str) -> None:
     assert verdict(select) == answer
 
 
+NEVER_NULL = """CREATE STREAM S (A INT NOT NULL, B INT NOT NULL);
+CREATE STREAM T (C INT NOT NULL, D INT NOT NULL);
+"""
+
+
+@pytest.mark.parametrize(
+    ("select", "answer"),
+    [
+        # rows that show it must make the other alternatives false, without NULLs
+        ("SELECT S.B FROM S, T WHERE (T.D < 3 OR T.C > S.A) AND S.B = 3", "no"),
+        ("SELECT DISTINCT S.B FROM S, T WHERE (T.D < 3 OR T.C > S.A) AND S.B = 3", "yes"),
+        ("SELECT DISTINCT S.B FROM S, T WHERE (T.D < 3 OR T.C = S.A) AND S.B = 3", "no"),
+        ("SELECT COUNT(*) FROM S, T WHERE T.D < 3 OR T.C > S.A OR T.D = S.B", "no"),
+        # an alternative that others cover, or that may be wider, has no fault of its own
+        ("SELECT COUNT(*) FROM S, T WHERE S.A < T.C OR S.A >= T.C AND T.D > 3 OR T.D <= 3", "yes"),
+        ("SELECT COUNT(*) FROM S, T WHERE T.C <> 1 OR S.A = T.C", "yes"),
+        ("SELECT DISTINCT S.B FROM S, T WHERE S.B = 1 AND (A < C OR A = C AND D < A)", "yes"),
+        # under DISTINCT a column that must differ costs some rows more
+        ("SELECT DISTINCT S.B FROM S, T WHERE S.B = 1 AND A < C AND A <> D", "yes"),
+        ("SELECT S.B FROM S, T WHERE S.B = 1 AND A < C AND A <> D", "no"),
+        ("SELECT DISTINCT S.B FROM S, T WHERE S.B = 1 AND A = C AND A <> D", "no"),
+        # a row that joins with itself has nothing more to give
+        ("SELECT DISTINCT x.B FROM S x, S y WHERE x.B = 1 AND (x.A = y.A OR x.A < y.B)", "yes"),
+        ("SELECT DISTINCT x.B FROM S x, S y WHERE x.B = 1 AND (x.A < y.B OR y.A = x.B)", "yes"),
+    ],
+)
+def test_alternatives_in_contexts(select: str, answer: str) -> None:
+    """What is left of a condition where all conditions on one stream are decided."""
+    assert verdict(select, NEVER_NULL) == answer
+
+
 @pytest.mark.parametrize(
     ("select", "answer"),
     [
