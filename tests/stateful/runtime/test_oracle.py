@@ -71,6 +71,8 @@ CHOSEN = (
     "l.k <= r.k OR l.b <= r.b AND l.price <= r.price)",
     "SELECT MIN(l.k) AS g FROM S l, S r WHERE l.k = r.k AND (l.x = r.x OR l.b <= r.b)",
     "SELECT DISTINCT side FROM S, T WHERE x < y AND price <> cost AND S.k <> T.k",
+    "SELECT DISTINCT side FROM S, T WHERE name <> text AND S.k <> T.k",
+    "SELECT MAX(S.k) AS g FROM S, T WHERE name <> text",
     "SELECT l.flag, COUNT(*) AS n FROM S l, S r WHERE l.flag = r.flag AND r.side = 'é' "
     "GROUP BY l.flag",
     "SELECT name, text FROM S, T WHERE name = text AND name IN ('', 'é', '𝄞', 'a')",

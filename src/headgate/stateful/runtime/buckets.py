@@ -315,7 +315,7 @@ def find_frontier(
             frontiers.append(_find_best(values, rows, groups.of[rows], side, zone, highs=highs))
     # Nothing is compared at either end: one row of each bucket is enough.
     if not frontiers:
-        return groups.first[np.unique(groups.of[rows])]
+        return rows[np.unique(groups.of[rows], return_index=True)[1]]
     return np.concatenate(frontiers)
 
 
