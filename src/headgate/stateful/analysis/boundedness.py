@@ -18,7 +18,7 @@ from headgate.queries import Query, decide_query_satisfiability
 from headgate.stateful.analysis.alternatives import Alternatives, split_coarsely, split_finely
 from headgate.stateful.analysis.case import Case, build_case
 from headgate.stateful.analysis.faults import Fault, find_faults
-from headgate.stateful.analysis.refinement import iter_context_cases
+from headgate.stateful.analysis.refinement import iter_context_cases, merge_contexts
 from headgate.stateful.analysis.theory.closure import compute_closure
 from headgate.stateful.analysis.witness import is_verified, list_attempts
 
@@ -113,7 +113,8 @@ def _decide_in_contexts(query: Query, inspection: _Inspection, *, finely: bool) 
     ordered = sorted(every, key=lambda each: not each.is_exact)
     faults = [pair for each in ordered for pair in each.faults]
     if not faults:
-        atoms = dict.fromkeys(case.atoms for each in every for case in each.cases)
+        # Rows are kept for each case: what contexts cut apart is put together again.
+        atoms = merge_contexts(query, (case.atoms for each in every for case in each.cases))
         cases = _list_cases(query, Alternatives(tuple(atoms), exact=True))
         return Analysis(Answer.YES, cases, is_contradiction=not cases)
     shown = _find_witness(query, faults)

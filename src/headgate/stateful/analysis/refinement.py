@@ -35,7 +35,7 @@ from headgate.predicate import (
 from headgate.predicate.atoms import MIRROR
 from headgate.predicate.comparison import OPERATOR_TESTS
 from headgate.queries import Query, find_attribute
-from headgate.schema import ValueSet
+from headgate.schema import ValueSet, union
 from headgate.stateful.analysis.alternatives import Alternative, split_inequalities
 from headgate.stateful.analysis.case import (
     Case,
@@ -400,3 +400,66 @@ class _Residue:
             for tie in sorted(first, key=repr)
             for operator in _NEGATIONS[tie.operator]
         )
+
+
+def merge_contexts(query: Query, alternatives: Iterable[Alternative]) -> list[Alternative]:
+    """Return fewer alternatives that say the same: those that differ in one condition are united.
+
+    a < 3 AND b < c, a >= 3 AND b < c  ->  a IS NOT NULL AND b < c
+
+    None of them gets a fault by that.
+    """
+    pending = dict.fromkeys(frozenset(atoms) for atoms in alternatives)
+    # Each round unites some alternatives, so this ends.
+    while _merge_once(query, pending):
+        pass
+    return [tuple(sorted(atoms, key=repr)) for atoms in pending]
+
+
+def _merge_once(query: Query, pending: dict[frozenset[Atom], None]) -> bool:
+    """Unite what differs in one condition on one stream; False where there is nothing to unite."""
+    # By all other conditions and the columns of the one: the conditions in which they differ.
+    groups: dict[tuple[frozenset[Atom], tuple[Column, ...]], list[Atom]] = {}
+    for atoms in pending:
+        for atom in atoms:
+            columns = columns_of(atom)
+            if len({column.source for column in columns}) == 1:
+                groups.setdefault((atoms - {atom}, columns), []).append(atom)
+    has_merged = False
+    for (rest, columns), members in groups.items():
+        for some, united in _list_unions(query, rest, columns, members):
+            parts = [rest | {atom} for atom in some]
+            if len(some) < 2 or not all(part in pending for part in parts):
+                continue
+            case = build_case(query, (*rest, *united), marked=True)
+            if case is not None and next(find_faults(query, case), None) is None:
+                for part in parts:
+                    del pending[part]
+                pending[rest | set(united)] = None
+                has_merged = True
+    return has_merged
+
+
+def _list_unions(
+    query: Query, rest: frozenset[Atom], columns: tuple[Column, ...], members: list[Atom]
+) -> Iterator[tuple[list[Atom], tuple[Atom, ...]]]:
+    """Yield conditions that can be united, and what they say together."""
+    others = {column for atom in rest for column in columns_of(atom)}
+    sets = [atom for atom in members if isinstance(atom, Within)]
+    if sets:
+        values = union(atom.values for atom in sets)
+        attribute = find_attribute(query, columns[0])
+        # All values and NULL are no condition, unless a comparison needs a value.
+        nulls = [atom for atom in members if isinstance(atom, IsNull)]
+        if nulls and values.covers(attribute.domain) and columns[0] not in others:
+            yield [*sets, *nulls], ()
+        if values.only_interval is not None:
+            yield list[Atom](sets), (Within(columns[0], values),)
+    orders = {atom.operator: atom for atom in members if isinstance(atom, Compare)}
+    every = list[Atom](orders.values())
+    # All three orders say no more than that both columns have a value, which others say too.
+    if len(orders) == len(_ORDERS) and others.issuperset(columns):
+        yield every, ()
+    for operator in ("<=", ">="):
+        if orders.keys() == {operator[0], "="}:
+            yield every, (Compare(columns[0], operator, columns[1]),)

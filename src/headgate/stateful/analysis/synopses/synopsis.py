@@ -64,7 +64,7 @@ def describe_store(store: Store, *, is_known: bool) -> str:
     words = " and ".join(side for side in sides if side)
     words = words or ("whether there is a row" if is_known else "the first row")
     names = list(dict.fromkeys(column.name for column in store.unequal_columns))
-    return f"{words}, and in place of it others by {join_words(names)}" if names else words
+    return f"{words}, and the next best with another {join_words(names)}" if names else words
 
 
 def _describe_counts(store: Store, *, is_known: bool) -> str:
