@@ -11,7 +11,7 @@ What has arrived must be told apart exactly as far as the rows of the matrix do:
   families in which each row has a column of its own. By Ramsey's theorem a family that grows
   without end has a large part in which every value stands still, rises or falls, in one order
   throughout. There are finitely many kinds of such families, and all of them are tried. In a
-  self-join no member may join with a member, since the output is given once and then forgotten.
+  self-join no member may give the output with a member, since it is given once and then forgotten.
 
 Only the definition of the answer is used, on whole numbers and NULL.
 """
@@ -42,10 +42,23 @@ def is_bounded(query: OrQuery) -> bool:
     """Tell whether bounded memory is enough."""
     if query.select == "DISTINCT":
         return not any(_has_growing_family(query, side) for side in (0, 1))
+    # Where both roles of two rows give different outputs, these are told apart.
+    told_apart = (False, True) if _can_differ(query) and query.select == "all" else (False,)
     return all(
-        _count_different_rows(query, side, ROOMS[0]) == _count_different_rows(query, side, ROOMS[1])
-        for side in (0, 1)
+        _count_different_rows(query, side, ROOMS[0], apart=apart)
+        == _count_different_rows(query, side, ROOMS[1], apart=apart)
+        for side, apart in product((0, 1), told_apart)
     )
+
+
+def _can_differ(query: OrQuery) -> bool:
+    """Tell whether two rows of a self-join can give another output if their roles are changed."""
+    return query.is_self_join and len(query.keys) > 1
+
+
+def _get_output(query: OrQuery, side: int, own: int, other: int) -> tuple[int, ...]:
+    """Return what two rows give, one of them at a side, by their keys."""
+    return tuple(own if at == side else other for at in query.outputs)
 
 
 def _evaluate(node: Tree | Literal, values: Values) -> Booleans:
@@ -66,15 +79,14 @@ def _evaluate(node: Tree | Literal, values: Values) -> Booleans:
     return held
 
 
-def _join(query: OrQuery, side: int, arrived: list[Any], coming: list[Any]) -> NDArray[np.int8]:
-    """Return how often rows that have arrived on a side give an output with rows to come.
+def _list_roles(query: OrQuery, side: int) -> tuple[int, ...]:
+    """Return the sides at which a row can stand: in a self-join at both."""
+    return (side, 1 - side) if query.is_self_join else (side,)
 
-    Rows of a self-join meet in both roles.
-    """
-    times = _evaluate(query.condition, _name_values(query, side, arrived, coming)).astype(np.int8)
-    if query.is_self_join:
-        times = times + _evaluate(query.condition, _name_values(query, 1 - side, arrived, coming))
-    return times
+
+def _join(query: OrQuery, side: int, own: list[Any], other: list[Any]) -> Booleans:
+    """Tell which rows at a side join with which others."""
+    return _evaluate(query.condition, _name_values(query, side, own, other))
 
 
 def _name_values(query: OrQuery, side: int, own: list[Any], other: list[Any]) -> Values:
@@ -84,10 +96,19 @@ def _name_values(query: OrQuery, side: int, own: list[Any], other: list[Any]) ->
     }
 
 
-def _count_different_rows(query: OrQuery, side: int, room: int) -> int:
-    """Count the different rows of the matrix, with so much room beyond the constants."""
+def _count_different_rows(query: OrQuery, side: int, room: int, *, apart: bool) -> int:
+    """Count the different rows of the matrix, with so much room beyond the constants.
+
+    The outputs of both roles are kept `apart`, or added.
+    """
     own, other = _list_rows(query, side, room), _list_rows(query, 1 - side, room)
-    matrix = _join(query, side, [v[:, None] for v in own], [v[None, :] for v in other])
+    columns = [v[:, None] for v in own], [v[None, :] for v in other]
+    shape = len(own[0]), len(other[0])
+    by_role = [
+        np.broadcast_to(_join(query, role, *columns), shape).astype(np.int8)
+        for role in _list_roles(query, side)
+    ]
+    matrix = np.concatenate(by_role, axis=1) if apart else np.sum(by_role, axis=0)
     return len(np.unique(matrix, axis=0))
 
 
@@ -111,13 +132,22 @@ def _has_growing_family(query: OrQuery, side: int) -> bool:
     families = families[usable]
     arrived = [[families[:, v, i] for v in (0, 1)] for i in range(FAMILY)]
     coming = [[families[:, v, i] for v in (2, 3)] for i in range(FAMILY)]
-    growing = np.ones(len(families), np.bool_)
-    for i, j in product(range(FAMILY), repeat=2):
-        growing &= (_join(query, side, arrived[i], coming[j]) > 0) == (i == j)
-        if query.is_self_join:
-            growing &= _join(query, side, arrived[i], arrived[j]) == 0
-            growing &= _join(query, side, coming[j], coming[j]) == 0
-    return bool(growing.any())
+    roles = _list_roles(query, side)
+    # All that arrives has one key, all that comes has one, and one output is looked at.
+    for own, other in product(query.keys, repeat=2) if query.is_self_join else ((1, 1),):
+        for output in {_get_output(query, role, own, other) for role in roles}:
+            giving = [r for r in roles if _get_output(query, r, own, other) == output]
+            growing = np.ones(len(families), np.bool_)
+            for i, j in product(range(FAMILY), repeat=2):
+                gives = [_join(query, role, arrived[i], coming[j]) for role in giving]
+                growing &= np.logical_or.reduce(gives) == (i == j)
+                if query.is_self_join and _get_output(query, side, own, own) == output:
+                    growing &= ~_join(query, side, arrived[i], arrived[j])
+                if query.is_self_join and _get_output(query, side, other, other) == output:
+                    growing &= ~_join(query, side, coming[j], coming[j])
+            if growing.any():
+                return True
+    return False
 
 
 @cache

@@ -4,7 +4,8 @@ Two streams, or one that joins itself, with two attributes each. The condition h
 parts, of which at least one is an OR of two or three members; a member is a literal, or two of them
 that both hold. A literal compares the streams (six of ten), two attributes of one stream (one of
 ten), or an attribute with a constant from 0 to 2 (two of ten), or asks for NULL (one of ten). Every
-second attribute is NOT NULL. What is put out is always 1, so that the condition alone decides.
+second attribute is NOT NULL. What is put out is an attribute `k`, of one of the occurrences or of
+both, that is 1, or 1 or 2, and in no condition, so that outputs are always finitely many.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 CONSTANTS = (0, 1, 2)
 OPERATORS = ("<", "<", "<=", "<=", "=", "=", ">", ">=", "<>")
 SELECTS = ("DISTINCT", "all", "COUNT(*)")
+OUTPUTS = ((0,), (1,), (0, 1))  # the occurrences whose `k` is put out
 
 Attribute = tuple[int, str]  # the occurrence, 0 or 1, and the name
 
@@ -39,12 +41,17 @@ class Tree:
 
 @dataclass(frozen=True, slots=True)
 class OrQuery:
-    """A query over two occurrences; `nullable` names the attributes that may be NULL."""
+    """A query over two occurrences; `nullable` names the attributes that may be NULL.
+
+    `outputs` are the occurrences of which `k` is put out, and `keys` the values that it has.
+    """
 
     is_self_join: bool
     select: str
     condition: Tree
     nullable: frozenset[Attribute]
+    outputs: tuple[int, ...] = (0,)
+    keys: tuple[int, ...] = (1,)
 
     def names(self, occurrence: int) -> tuple[str, str]:
         return ("a", "b") if self.is_self_join or not occurrence else ("c", "d")
@@ -52,9 +59,10 @@ class OrQuery:
     @property
     def sql(self) -> str:
         """The streams, and the query."""
+        keys = ", ".join(map(str, self.keys))
         streams = {"s": 0} if self.is_self_join else {"s": 0, "t": 1}
         declared = "".join(
-            f"CREATE STREAM {stream} (k INT NOT NULL CHECK (k = 1), "
+            f"CREATE STREAM {stream} (k INT NOT NULL CHECK (k IN ({keys})), "
             + ", ".join(
                 f"{name} INT{'' if (at, name) in self.nullable else ' NOT NULL'}"
                 for name in self.names(at)
@@ -62,7 +70,8 @@ class OrQuery:
             + ");\n"
             for stream, at in streams.items()
         )
-        outputs = {"DISTINCT": "DISTINCT x.k", "all": "x.k"}.get(self.select, self.select)
+        columns = ", ".join(f"{'xy'[at]}.k AS k{at}" for at in self.outputs)
+        outputs = {"DISTINCT": f"DISTINCT {columns}", "all": columns}.get(self.select, self.select)
         other = "s" if self.is_self_join else "t"
         return f"{declared}SELECT {outputs} FROM s AS x, {other} AS y WHERE {write(self.condition)}"
 
@@ -103,7 +112,12 @@ def _make_query(numbers: random.Random) -> OrQuery:
     if is_self_join:
         nullable = {(at, name) for at in (0, 1) for _, name in nullable}
     return OrQuery(
-        is_self_join, numbers.choice(SELECTS), Tree("AND", tuple(parts)), frozenset(nullable)
+        is_self_join,
+        numbers.choice(SELECTS),
+        Tree("AND", tuple(parts)),
+        frozenset(nullable),
+        numbers.choice(OUTPUTS),
+        numbers.choice(((1,), (1, 2))),
     )
 
 

@@ -42,6 +42,8 @@ from headgate.stateful.analysis.case import (
     build_case,
     counts_duplicates,
     find_attribute_key,
+    list_argument_columns,
+    list_output_columns,
     merge_twin_lines,
     rename_columns,
 )
@@ -51,6 +53,7 @@ from headgate.stateful.analysis.theory.closure import compute_closure
 
 MAX_CONTEXTS = 1_000
 MAX_CONTEXT_ALTERNATIVES = 24  # of what is left of the condition in one context
+MAX_OUTPUT_VALUES = 4  # of a column that are looked at one by one
 MAX_CELL_INTERVALS = 4  # of a cell that is split into its intervals
 
 Ties = frozenset[Compare]  # comparisons between streams that all hold
@@ -102,7 +105,7 @@ def _find_sole_row(
     """Return the case that two occurrences have the same row, if that is as good as any two.
 
     Where duplicates do not count, and a row fulfils the condition with itself, what it gives with
-    others is no news. The case says so by equalities.
+    others is no news, if it is the same. The case says so by equalities.
     """
     if counts_duplicates(query):
         return None
@@ -115,7 +118,10 @@ def _find_sole_row(
         def rename(column: Column, other: str = other, alias: str = alias) -> Column:
             return replace(column, source=alias) if column.source == other else column
 
-        if [frozenset()] != context.evaluate(rename_columns(condition, rename)):
+        given = (*list_output_columns(query), *list_argument_columns(query))
+        if not all(context.is_same(query, column, rename(column)) for column in given) or [
+            frozenset()
+        ] != context.evaluate(rename_columns(condition, rename)):
             continue
         own = [c for c in columns if c.source == alias]
         atoms = [a for a in context.atoms if {c.source for c in columns_of(a)} != {other}]
@@ -134,6 +140,18 @@ class _Context:
     nulls: frozenset[Column]
     sets: Mapping[Column, ValueSet]
     atoms: Alternative
+
+    def is_same(self, query: Query, first: Column, second: Column) -> bool:
+        """Tell whether two columns have the same value in all rows: they are one, or fixed."""
+        if first == second:
+            return True
+        sets = [
+            self.sets.get(column) or find_attribute(query, column).domain
+            for column in (first, second)
+            if column in self.sets or not find_attribute(query, column).nullable
+        ]
+        values = [known.finite_ordinals(1) for known in sets]
+        return len(values) == 2 and values[0] is not None and values[0] == values[1]
 
     def evaluate(self, node: Predicate) -> list[Ties]:
         """Return the alternatives of what is left; an empty one says that the condition holds."""
@@ -270,6 +288,7 @@ def _list_dimensions(query: Query, condition: Predicate, *, finely: bool) -> lis
             and atom.column.type == column.type
             and find_attribute_key(query, atom.column) in attributes
         ]
+        cutting += _list_output_values(query, column)
         dimensions.append(_Dimension((column,), tuple(_list_cells(query, column, cutting))))
     pairs = {
         frozenset({c.left, c.right})
@@ -292,8 +311,13 @@ def _list_dimensions(query: Query, condition: Predicate, *, finely: bool) -> lis
 
 
 def _list_columns(query: Query, condition: Predicate) -> tuple[Column, ...]:
-    """Return the columns of a condition, in all occurrences of their streams."""
-    mentioned = collect_columns(condition)
+    """Return the columns of a condition, in all occurrences of their streams.
+
+    What is put out counts too, if it is one of few values: of a self-join it decides whether a row
+    can stand for another.
+    """
+    given = (c for c in list_output_columns(query) if any(_list_output_values(query, c)))
+    mentioned = tuple(dict.fromkeys((*collect_columns(condition), *given)))
     keys = {find_attribute_key(query, column) for column in mentioned}
     twins = (
         Column(column.name, column.type, source.alias)
@@ -302,6 +326,17 @@ def _list_columns(query: Query, condition: Predicate) -> tuple[Column, ...]:
         if column.source and (source.stream.name, column.name) in keys
     )
     return tuple(dict.fromkeys((*mentioned, *twins)))
+
+
+def _list_output_values(query: Query, column: Column) -> list[ValueSet]:
+    """Return the values of a column of a self-join, each alone, if they are few and put out."""
+    streams = [source.stream.name for source in query.sources]
+    keys = {find_attribute_key(query, output) for output in list_output_columns(query)}
+    is_put_out = find_attribute_key(query, column) in keys
+    if counts_duplicates(query) or len(set(streams)) == len(streams) or not is_put_out:
+        return []
+    ordinals = find_attribute(query, column).domain.finite_ordinals(MAX_OUTPUT_VALUES)
+    return [ValueSet.points(column.type, (ordinal,)) for ordinal in ordinals or ()]
 
 
 def _list_cells(query: Query, column: Column, cutting: Sequence[ValueSet]) -> Iterator[Atom]:
