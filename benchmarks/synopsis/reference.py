@@ -8,7 +8,7 @@ asked for. Sums are exact, whatever the bytes of the bound say.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from math import prod
@@ -21,6 +21,7 @@ from headgate.schema import Timestamp
 from headgate.stateful.analysis.case import find_source, list_filters, list_output_columns
 from headgate.stateful.analysis.relational_answer import AnswerRows, NotComputable
 from headgate.stateful.analysis.synopses.answer_parts import list_answer_parts
+from headgate.stateful.analysis.synopses.branches import Branch
 from headgate.stateful.analysis.synopses.cells import NULL_CELL, Cell
 from headgate.stateful.analysis.synopses.extremes import (
     NULL,
@@ -143,7 +144,7 @@ class ExtremeRows:
     def __init__(self, store: Store, zone: Timestamp) -> None:
         self.store = store
         self.zone = zone
-        self.buckets: dict[Hashable, list[Frontier] | None] = {}
+        self.buckets: dict[Hashable, tuple[Ends | None, list[Row]]] = {}
 
     def add(self, row: Row) -> None:
         (branch,) = self.store.branches
@@ -157,23 +158,41 @@ class ExtremeRows:
             return
         key = tuple(known.values())
         if key not in self.buckets:
-            self.buckets[key] = self._frontiers(find_extreme_columns(self.store, known))
+            self.buckets[key] = find_extreme_columns(self.store, known), []
         kept = {column.key: row.get(column.key) for column in self.store.kept}
-        for frontier in self.buckets[key] or ():
-            frontier.offer(kept)
+        ends, rows = self.buckets[key]
+        if ends is not None:
+            chosen = self._choose([*rows, kept], ends, self.store.unequal_columns)
+            self.buckets[key] = ends, [row for n, row in enumerate([*rows, kept]) if n in chosen]
 
-    def _frontiers(self, ends: Ends | None) -> list[Frontier] | None:
-        if ends is None:
-            return None
+    def _choose(
+        self, rows: Sequence[Row | None], ends: Ends, unequal: Sequence[Column]
+    ) -> set[int]:
+        """Return the numbers of the best rows, and of those that stand in for refused ones."""
         sides = [(ends.highs, True), (ends.lows, False)]
         used = [Frontier(side, highs, self.zone) for side, highs in sides if side.columns]
-        return used or [Frontier(ends.highs, True, self.zone)]
+        used = used or [Frontier(ends.highs, True, self.zone)]
+        for frontier in used:
+            for row in rows:
+                if row is not None:
+                    frontier.offer(row)
+        # Rows are told apart by identity: equal ones may be in it twice.
+        winners = {id(row) for frontier in used for _, row in frontier.rows}
+        best = [number for number, row in enumerate(rows) if id(row) in winners]
+        chosen = set(best)
+        for at, column in enumerate(unequal):
+            others = [*unequal[:at], *unequal[at + 1 :]]
+            for number in best:
+                refused = (rows[number] or {})[column.key]
+                left = [r if r and r[column.key] != refused else None for r in rows]
+                if any(left):
+                    chosen |= self._choose(left, ends, others)
+        return chosen
 
     def kept(self) -> Iterable[RepresentativeRow]:
-        for frontiers in self.buckets.values():
-            for frontier in frontiers or ():
-                for _, row in frontier.rows:
-                    yield RepresentativeRow(row, 1)
+        for _, rows in self.buckets.values():
+            for row in rows:
+                yield RepresentativeRow(row, 1)
 
     def count_stored(self) -> int:
         return sum(1 for _ in self.kept()) * max(len(self.store.kept), 1)
@@ -235,7 +254,12 @@ class ReferenceQuery:
             windows += passed * each + len(rows) * self.plan.is_flagged(number)
         return (
             windows
-            + sum(each.count_stored() for stored in self._stored for each in stored)
+            + sum(
+                each.count_stored()
+                for stored in self._stored
+                for each in stored
+                if each.store.is_kept or len(self.query.sources) == 1
+            )
             + self._count_answer()
         )
 
@@ -283,9 +307,24 @@ class ReferenceQuery:
                         branch = self.plan.branches[only[0]]
                         mine = [s for s in mine if s.store.branches == (branch,)]
                     choices.append([kept for s in mine for kept in s.kept()])
+                    if is_distinct and not branch.uses(number):
+                        choices[-1] = [RepresentativeRow({}, 1)]
             for choice in product(*choices):
                 if any(self._is_joined(choice, n, is_distinct=is_distinct) for n in only):
-                    yield choice, prod(kept.count for kept in choice)
+                    filled = self._fill_in(choice, self.plan.branches[only[0]])
+                    yield filled, prod(kept.count for kept in choice)
+
+    def _fill_in(
+        self, choice: tuple[RepresentativeRow, ...], branch: Branch
+    ) -> tuple[RepresentativeRow, ...]:
+        """Give occurrences that a branch leaves out the rows that stand for them."""
+        aliases = [source.alias for source in self.query.sources]
+        filled = list(choice)
+        for alias, other in branch.stand_ins.items():
+            row = choice[aliases.index(other)].row
+            renamed = {f"{alias}.{key.partition('.')[2]}": value for key, value in row.items()}
+            filled[aliases.index(alias)] = RepresentativeRow(renamed, 1)
+        return tuple(filled)
 
     def _is_joined(
         self, choice: tuple[RepresentativeRow, ...], number: int, *, is_distinct: bool

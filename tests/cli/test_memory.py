@@ -68,6 +68,27 @@ def test_exit_codes() -> None:
     assert run("check", "-q", "average.sql").exit_code == 4
 
 
+MOMENTS = """CREATE STREAM s (a INT, at TIMESTAMP); CREATE STREAM t (d INT, at TIMESTAMP);
+"""
+
+
+def test_a_bound_that_no_machine_holds_is_a_finding() -> None:
+    """A bucket for every microsecond of two years is bounded in theory only."""
+    select = "SELECT COUNT(*) FROM s, t WHERE s.at < t.at AND s.at BETWEEN TIMESTAMP "
+    select += "'2024-01-01 00:00:00' AND TIMESTAMP '2026-01-01 00:00:00'"
+    Path("moments.sql").write_text(f"{MOMENTS}CREATE QUERY q AS {select};")
+    result = run("check", "-q", "moments.sql")
+    assert result.exit_code == 1
+    printed = " ".join(result.stdout.split())
+    assert "needs more memory than a machine has: at most about 2.5 × 10^14 values" in printed
+    assert "suggestion: a row window" in printed
+    assert printed.endswith("1 with more memory than a machine has")
+    (query,) = json.loads(run("check", "-q", "moments.sql", "--format", "json").stdout)["queries"]
+    assert (query["bounded"], query["memory"]["holdable"]) == ("yes", False)
+    assert query["reason"].startswith("needs more memory than a machine has")
+    assert query["memory"]["cures"]
+
+
 def test_the_table_for_people() -> None:
     """What is at fault with its place, cures, and what bounded queries keep."""
     printed = run("check", "-q", "table.sql").stdout

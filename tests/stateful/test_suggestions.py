@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from headgate.sql import render_query
 from headgate.stateful.analysis.boundedness import analyse
 from headgate.stateful.analysis.suggestions import Suggestion, find_suggestions
+from headgate.stateful.analysis.verdict import check_memory
 from tests.stateful.sql import PAPER, TABLE_1, TYPED, bound, distinct
 
 UNBOUNDED = [
@@ -62,6 +64,38 @@ def test_suggestions_are_minimal(streams: str, select: str) -> None:
     assert all(len(additions) <= 2 for additions in every)
     assert not any(one < two for one in every for two in every)
     assert len(every) == len({frozenset(additions) for additions in every})
+
+
+@pytest.mark.parametrize(
+    "select",
+    [
+        "SELECT DISTINCT U FROM S",
+        "SELECT COUNT(*) FROM S, T WHERE U < V",
+        "SELECT U FROM S, T WHERE U = V",
+        "SELECT DISTINCT D, K, P FROM S",
+        "SELECT D, W FROM S, T",
+        "SELECT MEDIAN(K), D, U FROM S GROUP BY D, U",
+    ],
+)
+def test_suggestions_lead_to_bounds_that_a_machine_holds(select: str) -> None:
+    """And no range that they name ends before it is written."""
+    every = list_suggestions(TYPED, select)
+    assert every
+    for suggestion in every:
+        assert check_memory(suggestion.query).is_holdable, suggestion
+        for addition in suggestion.additions:
+            assert all(year >= "2099" for year in re.findall(r"AND \w+ '(\d{4})", addition))
+
+
+def test_a_bound_that_no_machine_holds_has_suggestions() -> None:
+    """As an unbounded query has: what is bounded in theory only is of no use."""
+    select = "SELECT DISTINCT K, P FROM S WHERE K > 0 AND K < 2000000000 AND P > 0 AND P < 9000000"
+    verdict = check_memory(bound(select, TYPED))
+    assert verdict.bounded == "yes"
+    assert not verdict.is_holdable
+    every = verdict.find_suggestions()
+    assert every
+    assert all(check_memory(suggestion.query).is_holdable for suggestion in every)
 
 
 def test_a_large_query_takes_seconds() -> None:

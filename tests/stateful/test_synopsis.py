@@ -13,7 +13,7 @@ from headgate.predicate import Row
 from headgate.queries import Query
 from headgate.schema import Schema
 from headgate.sql import Script
-from headgate.stateful.analysis.boundedness import analyse, is_proven_bounded
+from headgate.stateful.analysis.boundedness import analyse, find_bounded_cases
 from headgate.stateful.analysis.relational_answer import compute_answer
 from headgate.stateful.analysis.synopses.synopsis import (
     Memory,
@@ -253,10 +253,9 @@ def test_rows_with_the_same_extremum_may_both_be_needed(c: int, f: int) -> None:
 def test_redundant_occurrences(select: str) -> None:
     """Example 8.1 and others are bounded, but only without some of their occurrences."""
     query = read(select)
-    assert synopses_of(select) == ()
     result = check_memory(query)
     assert result.bounded == "yes"
-    assert len(result.describe_synopses()) < len(query.sources)
+    assert "x keeps nothing" in map(str, result.describe_synopses())
     numbers = random.Random(1)
     for _ in range(20):
         run = ReferenceQuery(query)
@@ -321,7 +320,7 @@ def _tried(result: Iterable[Statement], shard: int) -> int:
     return sum(
         _is_tried(statement, numbers)
         for statement in result
-        if statement.query.kind != "filter" and is_proven_bounded(statement.query)
+        if statement.query.kind != "filter" and find_bounded_cases(statement.query)
     )
 
 

@@ -108,7 +108,8 @@ def check(
 
     Also lists implied queries: a query is implied by another one whose rows are all its own. That
     is no fault. A join, DISTINCT or aggregate that needs unbounded memory is one: the comparison or
-    attribute at fault is named, with additions that would make its memory bounded.
+    attribute at fault is named, with additions that would make its memory bounded. So is one whose
+    bound is more than a machine holds (2^40 bytes).
 
     Exit code 0 when all is well, 1 with findings, 4 when it is unknown whether some query can be
     TRUE, or whether its memory is bounded. Interrupted with Ctrl-C it shows what it knows so far,
@@ -163,7 +164,7 @@ def _findings_to_json(findings: list[Finding]) -> list[dict[str, object]]:
     listed = []
     for finding in findings:
         # Unknown counts too: looking for suggestions takes as long.
-        unbounded += finding.bounded is not Answer.YES
+        unbounded += finding.bounded is not Answer.YES or not finding.is_holdable
         listed.append(finding.as_json(with_suggestions=unbounded <= MAX_QUERIES_WITH_SUGGESTIONS))
     return listed
 
@@ -172,7 +173,8 @@ def _choose_exit_code(query_set: QuerySet, findings: list[Finding]) -> int:
     # Both questions of every query: can it be TRUE, and is bounded memory enough?
     answers = {answer for f in findings for answer in (f.satisfiable, f.bounded)}
     # A finding outweighs what is unknown.
-    if query_set.report.errors or Answer.NO in answers or any(f.duplicate_of for f in findings):
+    is_faulty = Answer.NO in answers or any(f.duplicate_of or not f.is_holdable for f in findings)
+    if query_set.report.errors or is_faulty:
         return FINDINGS
     return UNKNOWN if Answer.UNKNOWN in answers else ALL_WELL
 
@@ -239,6 +241,9 @@ def _summarize(query_set: QuerySet, findings: list[Finding]) -> str:
         parts.append(f"{memories[Answer.NO]:,} with unbounded memory")
     if memories[Answer.UNKNOWN]:
         parts.append(f"{memories[Answer.UNKNOWN]:,} with undecided memory")
+    unholdable = sum(not finding.is_holdable for finding in findings)
+    if unholdable:
+        parts.append(f"{unholdable:,} with more memory than a machine has")
     duplicates = sum(finding.duplicate_of is not None for finding in findings)
     if duplicates:
         parts.append(format_count(duplicates, "duplicate"))
@@ -258,18 +263,21 @@ def describe_bound(finding: Finding) -> str:
     verdict = finding.memory
     if verdict is None or verdict.bounded is not Answer.YES or finding.satisfiable is Answer.NO:
         return ""
+    # Of a bound that no machine holds, the reason of the finding tells.
+    if not verdict.is_holdable:
+        return ""
     return f"bounded memory: {verdict.compute_memory_limit() or 'its limit is not computed'}"
 
 
 def describe_memory(finding: Finding) -> Iterator[str]:
-    """Yield what each stream keeps, or what to add to a query that needs unbounded memory."""
+    """Yield what each stream keeps, and what to add to a query that needs too much memory."""
     verdict = finding.memory
     if verdict is None or finding.satisfiable is Answer.NO:
         return
     # A query that is never TRUE stores nothing, and was left out above.
     for synopsis in verdict.describe_synopses():
         yield f"  {synopsis}"
-    if verdict.bounded is Answer.YES:
+    if verdict.bounded is Answer.YES and verdict.is_holdable:
         return
     # Slow, and so only done for queries that are shown.
     suggestions = verdict.find_suggestions()

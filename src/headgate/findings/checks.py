@@ -71,8 +71,14 @@ class Finding:
 
     @property
     def is_fine(self) -> bool:
-        """Whether it can be TRUE, runs in bounded memory, and is not a duplicate."""
-        return self.satisfiable is self.bounded is Answer.YES and self.duplicate_of is None
+        """Whether it can be TRUE, runs in memory that a machine has, and is not a duplicate."""
+        is_bounded = self.bounded is Answer.YES and self.is_holdable
+        return self.satisfiable is Answer.YES and is_bounded and self.duplicate_of is None
+
+    @property
+    def is_holdable(self) -> bool:
+        """Whether a machine can hold its memory limit; True also where it has none."""
+        return self.memory is None or self.memory.is_holdable
 
     def list_remarks(self) -> list[str]:
         """Return what there is to say of the query: the reason, and what implies it."""
@@ -384,6 +390,9 @@ def _write_reason(
         reasons.append(f"cannot tell whether it is ever TRUE: {satisfiability.reason}")
     if verdict is not None and verdict.bounded is not Answer.YES:
         reasons.append(verdict.reason)
+    elif verdict is not None and not verdict.is_holdable:
+        limit = verdict.compute_memory_limit()
+        reasons.append(f"needs more memory than a machine has: {limit}")
     if duplicate_of is not None:
         reasons.append(f"selects the same as `{duplicate_of}`")
     if left_open:

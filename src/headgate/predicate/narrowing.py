@@ -12,6 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 from headgate.predicate.answer import Answer
@@ -28,6 +29,7 @@ from headgate.predicate.atoms import (
     Within,
 )
 from headgate.predicate.comparison import values_where, zone_of
+from headgate.predicate.pattern.finite import list_candidate_texts
 from headgate.predicate.pattern.like import ANY_MANY, parse_like
 from headgate.predicate.texts import TextCondition, find_text, make_example
 from headgate.predicate.tree import And, Or, Predicate, columns_of
@@ -249,17 +251,21 @@ def _least(values: ValueSet, type_: Type) -> Ordinal | None:
     return "" if low is None and isinstance(type_, String) else low
 
 
+@lru_cache(maxsize=10_000)
 def prefix_range(pattern: Pattern) -> tuple[ValueSet, bool]:
     """Return the texts that begin with a LIKE pattern's prefix, and whether all of them match it.
 
-    They contain all that do; of any other kind of pattern that is said of every text.
+    They contain all that do; of any other kind of pattern that is said of every text. Of a pattern
+    that few texts match, of whatever kind, it is these.
     """
+    candidates = list_candidate_texts(pattern.kind, pattern.text, pattern.escape)
+    if candidates is not None:
+        matches = pattern.matcher.matches
+        return ValueSet.points(STRING, (text for text in candidates if matches(text))), True
     if pattern.kind != "LIKE":
         return EVERYTHING, False
     like = parse_like(pattern.text, pattern.escape)
     prefix = like.prefix
-    if like.is_literal:
-        return ValueSet.points(STRING, (prefix,)), True
     # `abc%` and `%` match all texts of the range, `abc%d` only some of them.
     texts = ValueSet.of(Interval(prefix or None, _after_prefix(prefix)))
     return texts, like.pieces in ((prefix, ANY_MANY), (ANY_MANY,))

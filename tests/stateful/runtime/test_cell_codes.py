@@ -28,6 +28,7 @@ from headgate.schema import (
     ValueSet,
 )
 from headgate.stateful.analysis.boundedness import analyse
+from headgate.stateful.analysis.synopses.branches import NotReducible
 from headgate.stateful.analysis.synopses.cells import (
     NULL_CELL,
     Cell,
@@ -103,7 +104,10 @@ def test_the_cells_of_random_queries() -> None:
     numbers = random.Random(seed(13))
     kinds: set[tuple[str, bool]] = set()
     for statement in statements(seed(17), case_count(250)):
-        plan = build_plan(statement.query, analyse(statement.query).cases)
+        try:
+            plan = build_plan(statement.query, analyse(statement.query).cases)
+        except NotReducible:
+            continue  # unbounded self-joins have no cells
         for _, stores in plan.stores:
             for store in stores:
                 for column in store.columns:

@@ -6,6 +6,7 @@ DuckDB is the judge wherever it means the same; the definition, row by row, is e
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -15,9 +16,13 @@ import pytest
 from headgate.errors import Overflow, Unbounded, UsageError
 from headgate.events import batch_from_rows
 from headgate.predicate import Row
+from headgate.schema import Schema
+from headgate.stateful.analysis.boundedness import analyse
+from headgate.stateful.runtime.launch import read_query
 from headgate.stateful.runtime.reduction import StreamReducer
 from headgate.stateful.runtime.running_query import RunningQuery
 from tests.scale import at_least, case_count, seed
+from tests.stateful.random_or import or_queries
 from tests.stateful.random_queries import FAMILIES, Family
 from tests.stateful.random_sql import Statement, statements, statements_of_cores
 from tests.stateful.runtime.client import Client
@@ -61,6 +66,13 @@ CHOSEN = (
     "SELECT S.flag, MEDIAN(T.k) AS m FROM S, T WHERE S.flag = T.mark AND T.k BETWEEN 0 AND 6 "
     "GROUP BY S.flag",
     "SELECT DISTINCT l.side FROM S l, S r WHERE l.x < r.x AND l.side = r.side",
+    "SELECT DISTINCT l.side FROM S l, S r WHERE l.side = r.side AND (l.x = r.x OR l.k <= r.k)",
+    "SELECT DISTINCT l.side FROM S l, S r WHERE l.side = 'a' AND (r.side = 'a' AND l.x = r.x AND "
+    "l.k <= r.k OR l.b <= r.b AND l.price <= r.price)",
+    "SELECT MIN(l.k) AS g FROM S l, S r WHERE l.k = r.k AND (l.x = r.x OR l.b <= r.b)",
+    "SELECT DISTINCT side FROM S, T WHERE x < y AND price <> cost AND S.k <> T.k",
+    "SELECT DISTINCT side FROM S, T WHERE name <> text AND S.k <> T.k",
+    "SELECT MAX(S.k) AS g FROM S, T WHERE name <> text",
     "SELECT l.flag, COUNT(*) AS n FROM S l, S r WHERE l.flag = r.flag AND r.side = 'é' "
     "GROUP BY l.flag",
     "SELECT name, text FROM S, T WHERE name = text AND name IN ('', 'é', '𝄞', 'a')",
@@ -214,6 +226,27 @@ def test_random_cores_over_every_prefix(family: Family) -> None:
         if of is not None:
             events = events_of(statement, numbers, 20)
             judged(of, events, Duck(of.query, of.schema).answer, rounded=True)
+
+
+def test_conditions_with_or_over_every_prefix() -> None:
+    """All that are bounded run, also where a stream joins itself under DISTINCT."""
+    numbers = random.Random(seed())
+    tried: Counter[tuple[str, bool]] = Counter()
+    for query in or_queries(seed(300), case_count(300)):
+        read = bound_statement(query.sql)
+        if analyse(read.query).bounded == "yes":
+            of = Trial(read, numbers)
+            events = events_of(read, numbers, 14)
+            judged(of, events, partial(defined, of.query), rounded=False)
+            tried[query.select, query.is_self_join] += 1
+    assert tried["DISTINCT", True] > at_least(8)
+    assert tried["DISTINCT", False] > at_least(8)
+
+
+def bound_statement(text: str) -> Statement:
+    """A statement of few constants."""
+    query = read_query(text, Schema())
+    return Statement(text, query, query.schema, tuple(range(-2, 5)))
 
 
 @pytest.mark.parametrize("select", CHOSEN)

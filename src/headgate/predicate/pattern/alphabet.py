@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
-from functools import cache
 
 from headgate.predicate.pattern.automaton import Automaton, Symbol
 from headgate.predicate.pattern.character_set import SURROGATES
+from headgate.predicate.pattern.lower_case import characters_by_lower_case
 
 PREFERRED = "azxkm0189 .-~AZ"  # characters that read well in an example, the best first
 SIGMA, SMALL_SIGMAS = "Σ", "σς"
@@ -28,7 +28,7 @@ def build_alphabet(automata: Sequence[Automaton]) -> list[Symbol]:
     lowered = {character for automaton in automata for character in automaton.lower_characters()}
     if any(automaton.ignore_case for automaton in automata):
         # `İ` and `Σ` are letters of their own kind: see `automaton`.
-        originals = _characters_by_lower_case()
+        originals = characters_by_lower_case()
         points = {ord(c) for letter in lowered for c in originals.get(letter, letter)}
         for point in {*points, ord("İ"), ord(SIGMA)}:
             cuts |= {point, point + 1}
@@ -59,16 +59,3 @@ def _rate(symbol: Symbol) -> tuple[bool, bool, int]:
     character = symbol.character
     at = PREFERRED.find(character)
     return not character.isprintable(), not character.isascii(), at if at >= 0 else len(PREFERRED)
-
-
-@cache
-def _characters_by_lower_case() -> dict[str, str]:
-    """Return by character all characters whose lower case has it."""
-    originals: dict[str, str] = {}
-    for point in range(sys.maxunicode + 1):
-        character = chr(point)
-        lowered = character.lower()
-        if lowered != character:
-            for letter in lowered:
-                originals[letter] = originals.get(letter, letter) + character
-    return originals

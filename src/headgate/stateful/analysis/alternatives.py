@@ -46,12 +46,12 @@ Alternative = tuple[Atom, ...]
 class Alternatives:
     """The alternatives, and whether they say all that the condition says.
 
-    `filtered` are the aliases of FROM of which filters are not in the alternatives.
+    `filters` are conditions on one occurrence that are not in the alternatives.
     """
 
     each: tuple[Alternative, ...]
     exact: bool
-    filtered: frozenset[str] = frozenset()
+    filters: tuple[Predicate, ...] = ()
 
 
 def split_coarsely(where: Predicate) -> Alternatives:
@@ -59,20 +59,20 @@ def split_coarsely(where: Predicate) -> Alternatives:
     filters: list[Alternative] = []
     ties: list[Predicate] = []
     exact = True
-    filtered: set[str] = set()
+    left_out: list[Predicate] = []
     monotone = to_monotone(where)
     # Each part ties streams together, is one atom of a filter, or is a filter with alternatives,
     # of which only what they have in common is kept.
     for part in monotone.parts if isinstance(monotone, And) else (monotone,):
         if len({column.source for column in collect_columns(part)}) > 1:
-            ties.append(_split_inequalities(part))
+            ties.append(split_inequalities(part))
         elif isinstance(part, Atom):
             filters.append((part,))
             exact &= not _is_split(part)
         else:
             filters.append(_find_common_atoms(part))
             exact = False
-            filtered |= {column.source for column in collect_columns(part)}
+            left_out.append(part)
     # Only the ties are multiplied out. Merging then turns a tautology such as a < b OR a >= b back
     # into a filter.
     tied = (
@@ -81,12 +81,12 @@ def split_coarsely(where: Predicate) -> Alternatives:
         else [()]
     )
     fixed = tuple(atom for alternative in filters for atom in alternative)
-    return Alternatives(tuple((*fixed, *atoms) for atoms in tied), exact, frozenset(filtered))
+    return Alternatives(tuple((*fixed, *atoms) for atoms in tied), exact, tuple(left_out))
 
 
 def split_finely(where: Predicate) -> Alternatives:
     """Return all alternatives; raises ExpansionTooLarge past the cap."""
-    monotone = _split_inequalities(to_monotone(where))
+    monotone = split_inequalities(to_monotone(where))
     alternatives: list[Alternative] = []
     exact = True
     for atoms in to_conjunctions(monotone, MAX_FINE_ALTERNATIVES):
@@ -160,12 +160,12 @@ def _is_split(atom: Atom) -> bool:
     return isinstance(atom, Compare) and atom.operator == "<>"
 
 
-def _split_inequalities(predicate: Predicate) -> Predicate:
+def split_inequalities(predicate: Predicate) -> Predicate:
     """Return the same with `a <> b` as `a < b OR a > b`."""
     if isinstance(predicate, And):
-        return And(tuple(_split_inequalities(part) for part in predicate.parts))
+        return And(tuple(split_inequalities(part) for part in predicate.parts))
     if isinstance(predicate, Or):
-        return disjunction(_split_inequalities(part) for part in predicate.parts)
+        return disjunction(split_inequalities(part) for part in predicate.parts)
     if isinstance(predicate, Compare) and predicate.operator == "<>":
         left, right = predicate.left, predicate.right
         return Or((Compare(left, "<", right), Compare(left, ">", right)))

@@ -9,7 +9,8 @@ memory, though each side alone does. What nothing decides is unknown.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from headgate.errors import ExpansionTooLarge
 from headgate.predicate.answer import Answer
@@ -17,6 +18,7 @@ from headgate.queries import Query, decide_query_satisfiability
 from headgate.stateful.analysis.alternatives import Alternatives, split_coarsely, split_finely
 from headgate.stateful.analysis.case import Case, build_case
 from headgate.stateful.analysis.faults import Fault, find_faults
+from headgate.stateful.analysis.refinement import iter_context_cases, merge_contexts
 from headgate.stateful.analysis.theory.closure import compute_closure
 from headgate.stateful.analysis.witness import is_verified, list_attempts
 
@@ -74,18 +76,49 @@ def analyse(query: Query) -> Analysis:
 def _decide_with_faults(query: Query, inspection: _Inspection, too_many: str) -> Analysis:
     """Decide on a query with faults: no if streams or a theorem show it, else unknown."""
     # A verified witness is a proof whatever the theory says, so it comes before the theorems.
-    for case, fault in inspection.faults[:MAX_TRIED_FAULTS]:
-        for attempt in list_attempts(case, fault):
-            if is_verified(query, *attempt):
-                return Analysis(Answer.NO, inspection.cases, fault, case, attempt)
+    shown = _find_witness(query, inspection.faults)
+    if shown is not None:
+        return replace(shown, cases=inspection.cases)
     if decide_query_satisfiability(query).answer is Answer.NO:
         return Analysis(Answer.YES, is_contradiction=True)
     # No streams were verified: it is a no only where a theorem is necessary as well as sufficient.
     case, fault = inspection.faults[0]
     why = too_many or _explain_unknown(inspection.alternatives, case, fault)
+    # Alternatives may have faults that the whole has not. In contexts, few such are left.
+    for finely in (False, True) if why else ():
+        analysis = _decide_in_contexts(query, inspection, finely=finely)
+        if analysis is not None:
+            return analysis
     return Analysis(
         Answer.UNKNOWN if why else Answer.NO, inspection.cases, fault, case, unknown_because=why
     )
+
+
+def _find_witness(query: Query, faults: Sequence[tuple[Case, Fault]]) -> Analysis | None:
+    """Return the first fault of which streams show that it is one."""
+    for case, fault in faults[:MAX_TRIED_FAULTS]:
+        for attempt in list_attempts(case, fault):
+            if is_verified(query, *attempt):
+                return Analysis(Answer.NO, (), fault, case, attempt)
+    return None
+
+
+def _decide_in_contexts(query: Query, inspection: _Inspection, *, finely: bool) -> Analysis | None:
+    """Decide by what is left of the condition in each context; None where that does not decide."""
+    try:
+        every = list(iter_context_cases(query, finely=finely))
+    except ExpansionTooLarge:
+        return None
+    # Where one alternative is left, its fault is one of the whole: these are tried first.
+    ordered = sorted(every, key=lambda each: not each.is_exact)
+    faults = [pair for each in ordered for pair in each.faults]
+    if not faults:
+        # Rows are kept for each case: what contexts cut apart is put together again.
+        atoms = merge_contexts(query, (case.atoms for each in every for case in each.cases))
+        cases = _list_cases(query, Alternatives(tuple(atoms), exact=True))
+        return Analysis(Answer.YES, cases, is_contradiction=not cases)
+    shown = _find_witness(query, faults)
+    return None if shown is None else replace(shown, cases=inspection.cases)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,27 +140,30 @@ def _list_cases(
     query: Query, alternatives: Alternatives, *, marked: bool = False
 ) -> tuple[Case, ...]:
     """Return the cases of alternatives that are no contradictions."""
-    filtered = alternatives.filtered
-    cases = (build_case(query, atoms, filtered, marked=marked) for atoms in alternatives.each)
+    filters = alternatives.filters
+    cases = (build_case(query, atoms, filters, marked=marked) for atoms in alternatives.each)
     return tuple(
         case for case in cases if case is not None and compute_closure(case.query).satisfiable
     )
 
 
-def is_proven_bounded(query: Query) -> bool:
-    """Return whether the analysis says yes and the query is no contradiction; tries no streams."""
+def find_bounded_cases(query: Query) -> tuple[Case, ...]:
+    """Return the cases of a query if the analysis says yes; tries no streams.
+
+    There are none where it does not, and none of a contradiction.
+    """
     for alternatives_of in (split_coarsely, split_finely):
         try:
             alternatives = alternatives_of(query.where)
             cases = _list_cases(query, alternatives)
             # One fault is enough: the generator stops at the first.
             if not any(True for case in cases for _ in find_faults(query, case)):
-                return bool(cases)
+                return cases
         except ExpansionTooLarge:
-            return False
+            return ()
         if alternatives.exact:
-            return False
-    return False
+            return ()
+    return ()
 
 
 def _explain_unknown(alternatives: Alternatives, case: Case, fault: Fault) -> str:

@@ -7,8 +7,9 @@ limits a column as a condition does; the range of a machine's numbers does not.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import permutations
 from typing import Any
 
 from headgate.predicate import (
@@ -19,7 +20,10 @@ from headgate.predicate import (
     Constant,
     IsNull,
     Matches,
+    Not,
+    Or,
     Predicate,
+    Truth,
     Within,
     collect_columns,
     columns_of,
@@ -63,8 +67,9 @@ MAX_LINE_MARKS = 60
 class Case:
     """One alternative as a conjunctive query; `columns` and `sets` belong to its variables.
 
-    `atoms` are what the alternative says, `nulls` are NULL in this case, and `unseen` are those
-    conditions that the conjunctive query leaves out.
+    `atoms` are what the alternative says, and `filters` what it leaves out of conditions on one
+    occurrence. `nulls` are NULL in this case, and `unseen` are those atoms that the conjunctive
+    query leaves out.
     """
 
     query: Conjunctive
@@ -74,6 +79,7 @@ class Case:
     axes: tuple[Axis, ...]
     nulls: frozenset[Column]
     unseen: tuple[Atom, ...]
+    filters: tuple[Predicate, ...] = ()
 
     def number(self, column: Column) -> int | None:
         """Return the variable of a column; None where the column is NULL in this case."""
@@ -83,23 +89,28 @@ class Case:
 def build_case(
     query: Query,
     atoms: Alternative,
-    filtered: frozenset[str] = frozenset(),
+    filters: tuple[Predicate, ...] = (),
     *,
     marked: bool = False,
 ) -> Case | None:
     """Return the case of an alternative; None where it contradicts itself outright.
 
-    `filtered` are the aliases of which it leaves filters out. If it is `marked`, all constants of
-    the query cut its lines, also those of other alternatives.
+    `filters` are what it leaves out of conditions on one occurrence. If it is `marked`, all
+    constants of the query cut its lines, also those of other alternatives, and the attributes of
+    all occurrences of a stream share their lines.
     """
     known = _collect_atoms(query, atoms)
     if known is None:
         return None
-    hidden = filtered | _find_filtered_sources(known, atoms)
     # A variable's number is its place in `columns`, `sets` and `variables` alike.
     columns = tuple(known.sets)
     numbers = {column: number for number, column in enumerate(columns)}
-    placed = _place_on_lines(known, find_all_ends(query, columns) if marked else {})
+    groups = group_into_lines(columns, known.comparisons)
+    placed = (
+        _place_on_lines(known, merge_twin_lines(query, groups), find_all_ends(query, columns))
+        if marked
+        else _place_on_lines(known, groups, {})
+    )
     conjunctive = Conjunctive(
         streams=tuple(source.stream.name for source in query.sources),
         variables=tuple(_make_variable(query, known, column, placed) for column in columns),
@@ -110,10 +121,10 @@ def build_case(
         windowed=frozenset(n for n, s in enumerate(query.sources) if s.rows is not None),
         lines=tuple(Line(is_whole(group)) for group in placed.groups),
         marks=tuple(dict.fromkeys(placed.marks)),
-        filtered=frozenset(n for n, s in enumerate(query.sources) if hidden & {"", s.alias}),
+        extra_filters=frozenset(_iter_extra_filters(query, known, atoms, filters)),
     )
     sets = tuple(known.sets.values())
-    return Case(conjunctive, atoms, columns, sets, placed.axes, known.nulls, known.unseen)
+    return Case(conjunctive, atoms, columns, sets, placed.axes, known.nulls, known.unseen, filters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +137,35 @@ class _LinePlaces:
     marks: list[tuple[int, int]]
 
 
-def _place_on_lines(known: _AtomSummary, marks: Mapping[Column, list[End]]) -> _LinePlaces:
+def merge_twin_lines(query: Query, groups: list[list[Column]]) -> list[list[Column]]:
+    """Put the same attribute of all occurrences of a stream on one line: their constants are one.
+
+    A line of whole numbers stays one: it is merged only with such.
+    """
+    merged: list[list[Column]] = []
+    for group in groups:
+        attributes = {find_attribute_key(query, column) for column in group}
+        twins = [
+            other
+            for other in merged
+            if is_whole(other) == is_whole(group)
+            and attributes & {find_attribute_key(query, column) for column in other}
+        ]
+        others = [other for other in merged if other not in twins]
+        merged = [*others, [column for line in (*twins, group) for column in line]]
+    return merged
+
+
+def find_attribute_key(query: Query, column: Column) -> tuple[str, str]:
+    """Return the stream and the name of a column's attribute."""
+    return query.sources[find_source(query, column)].stream.name, column.name
+
+
+def _place_on_lines(
+    known: _AtomSummary, groups: list[list[Column]], marks: Mapping[Column, list[End]]
+) -> _LinePlaces:
     """Return the constants of every column on its line; other ends only mark it."""
-    placed = _LinePlaces(tuple(group_into_lines(tuple(known.sets), known.comparisons)), (), [], [])
+    placed = _LinePlaces(tuple(groups), (), [], [])
     axes: list[Axis] = []
     # `ends` bound a column in this case; `used` are all constants of the line, marks included,
     # since the axis must number them together.
@@ -190,6 +227,13 @@ def list_output_columns(query: Query) -> tuple[Column, ...]:
     )
 
 
+def counts_duplicates(query: Query) -> bool:
+    """Return whether it matters how often a row is in the answer, or in a group."""
+    if query.kind != "aggregate":
+        return not query.distinct
+    return any(aggregate.duplicate_sensitive for aggregate in list_aggregates(query))
+
+
 def list_aggregates(query: Query) -> tuple[Aggregate, ...]:
     """Return the aggregates that a query puts out, each once."""
     expressions = (o.expression for o in query.outputs)
@@ -206,13 +250,65 @@ class _AtomSummary:
     unseen: tuple[Atom, ...]
 
 
-def _find_filtered_sources(known: _AtomSummary, atoms: Alternative) -> frozenset[str]:
-    """Return the sources with conditions beyond bounds and comparisons: NULLs, patterns, holes."""
-    holed = [column for column, values in known.sets.items() if values.only_interval is None]
-    unseen = [column for atom in known.unseen for column in columns_of(atom)]
+def _iter_extra_filters(
+    query: Query, known: _AtomSummary, atoms: Alternative, filters: tuple[Predicate, ...]
+) -> Iterator[tuple[int, int]]:
+    """Yield pairs of occurrences: conditions of the first that need not hold of the second.
+
+    They are those beyond bounds and comparisons: NULLs, patterns, holes in sets, and filters that
+    the alternative leaves out.
+    """
+    streams = [source.stream for source in query.sources]
+    pairs = [
+        (first, second)
+        for first, second in permutations(range(len(streams)), 2)
+        if streams[first] == streams[second]
+    ]
+    if not pairs:
+        return
     # IS NOT NULL is a condition too, though its set is everything.
-    present = [a.column for a in atoms if isinstance(a, Within) and a.values.is_everything]
-    return frozenset(c.source for c in (*known.nulls, *holed, *unseen, *present))
+    compared = {column for atom in atoms for column in columns_of(atom)} - known.nulls
+    conditions = (
+        *(IsNull(column) for column in known.nulls),
+        *(Within(c, s) for c, s in known.sets.items() if c in compared and s.only_interval is None),
+        *(a for a in atoms if isinstance(a, Within) and a.values.is_everything),
+        *known.unseen,
+        *filters,
+    )
+    for first, second in pairs:
+
+        def rename(column: Column, alias: str = query.sources[second].alias) -> Column:
+            return replace(column, source=alias)
+
+        for condition in conditions:
+            sources = {find_source(query, c) for c in collect_columns(condition)}
+            if first not in sources:
+                continue
+            twin = rename_columns(condition, rename)
+            if sources == {first} and twin in conditions:
+                continue
+            # A set holds of the other occurrence if that has a value, and only such as are in it.
+            if isinstance(twin, Within):
+                attribute = find_attribute(query, twin.column)
+                values = known.sets.get(twin.column, attribute.domain)
+                has_value = twin.column in compared or not attribute.nullable
+                if has_value and twin.values.covers(values):
+                    continue
+            yield first, second
+            break
+
+
+def rename_columns(predicate: Predicate, rename: Callable[[Column], Column]) -> Predicate:
+    """Return the predicate about other columns."""
+    if isinstance(predicate, And | Or):
+        return replace(predicate, parts=tuple(rename_columns(p, rename) for p in predicate.parts))
+    if isinstance(predicate, Not | Truth):
+        return replace(predicate, part=rename_columns(predicate.part, rename))
+    if isinstance(predicate, Constant):
+        return predicate
+    if isinstance(predicate, Compare):
+        return replace(predicate, left=rename(predicate.left), right=rename(predicate.right))
+    return replace(predicate, column=rename(predicate.column))
 
 
 def _collect_atoms(query: Query, atoms: Alternative) -> _AtomSummary | None:
@@ -240,7 +336,8 @@ def _collect_atoms(query: Query, atoms: Alternative) -> _AtomSummary | None:
             if atom.left == atom.right:
                 if atom.operator not in ("=", "<=", ">="):
                     return None
-            # The closure has no "<>": what was not split into "<" and ">" is left out.
+            # The closure has no "<>": what was not split into "<" and ">" is left out. Between
+            # streams it is left only where duplicates do not count, and costs some rows more.
             elif atom.operator == "<>":
                 unseen.append(atom)
             else:

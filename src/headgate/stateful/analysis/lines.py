@@ -328,7 +328,7 @@ def _is_finite_text(low: str, high: Ordinal | None) -> bool:
 
 def find_ends(values: ValueSet, type_: Type) -> list[End]:
     """Return the least and the greatest value of a set as comparisons with ordinals."""
-    # Holes between intervals are left out; only `Conjunctive.filtered` tells of them.
+    # Holes between intervals are left out; only `Conjunctive.extra_filters` tells of them.
     intervals = list_intervals(values, type_)
     low, high = intervals[0].low, intervals[-1].high
     if low is not None and Interval(low, high).is_point:

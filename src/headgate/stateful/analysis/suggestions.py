@@ -1,15 +1,15 @@
 """What to add to a query so that it can run in bounded memory.
 
 A suggestion bounds an attribute, adds DISTINCT, drops a column or puts a row window on a stream.
-Those of one addition come first, then those of two that need both; each was checked again. Of a
-large query not all are tried.
+Those of one addition come first, then those of two that need both; each was checked again, and
+leads to a bound that a machine can hold. Of a large query not all are tried.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import combinations, islice
+from itertools import combinations, compress, islice
 from typing import Any
 
 from headgate.predicate import Column, Predicate, Within, conjunction
@@ -24,13 +24,15 @@ from headgate.schema import (
     ValueSet,
 )
 from headgate.sql import render_predicate, render_select, render_source
-from headgate.stateful.analysis.boundedness import is_proven_bounded
+from headgate.stateful.analysis.boundedness import find_bounded_cases
 from headgate.stateful.analysis.case import Case, list_output_columns
 from headgate.stateful.analysis.faults import Fault
+from headgate.stateful.analysis.synopses.synopsis import compute_memory_limit
 from headgate.stateful.analysis.theory.closure import compute_closure
 
 SUGGESTED_WINDOW_ROWS = 100
 SUGGESTED_RANGE = 1_000
+FIRST_DAY, LAST_DAY = 10_957, 47_481  # 2000-01-01 and 2099-12-31, as days since 1970
 MIN_TRIES, MAX_TRIES = 20, 400
 MAX_WORK = 5_000  # a try costs as much as there are attributes, in all alternatives
 
@@ -60,8 +62,10 @@ class _Addition:
     dropped: Output | Column | None = None
     windowed: int | None = None
 
-    def concerns(self, case: Case, fault: Fault) -> bool:
+    def concerns(self, case: Case, fault: Fault | None) -> bool:
         """Return whether the addition is about what is at fault."""
+        if fault is None:
+            return True
         violation = fault.violation
         sides = (violation.variable, *(v for j in violation.joins for v in (j.left, j.right)))
         guilty = [case.columns[v] for v in sides if v >= 0]
@@ -83,12 +87,12 @@ class _Addition:
 
 
 def find_suggestions(
-    query: Query, case: Case, fault: Fault, alternatives: int = 1
+    query: Query, case: Case, fault: Fault | None, alternatives: int = 1
 ) -> tuple[Suggestion, ...]:
     """Return suggestions of one addition first; those of two hold none of one.
 
-    What bears on the fault is tried first. Of large queries, or those with many `alternatives`, not
-    everything is tried.
+    What bears on the fault is tried first. Without a fault the query is bounded, but by more than a
+    machine holds. Of large queries, or those with many `alternatives`, not everything is tried.
     """
     suggestions: list[Suggestion] = []
     helpless: list[_Addition] = []
@@ -96,10 +100,12 @@ def find_suggestions(
     cost = (len(case.columns) + 1) * alternatives
     tries = max(min(MAX_TRIES, MAX_WORK // cost), MIN_TRIES)
     # The sort is stable: within what concerns the fault the least intrusive stay first.
-    additions = sorted(_list_additions(query, case), key=lambda a: not a.concerns(case, fault))
+    wide = _find_wide_columns(query, case, only_unbounded=fault is not None)
+    additions = list(_list_additions(query, case, wide))
+    additions.sort(key=lambda addition: not addition.concerns(case, fault))
     for addition in additions[:tries]:
         changed = addition.apply_to(query)
-        if changed is not None and is_proven_bounded(changed):
+        if changed is not None and _is_held(changed):
             suggestions.append(Suggestion((addition.text,), changed))
         else:
             helpless.append(addition)
@@ -107,18 +113,24 @@ def find_suggestions(
     for first, second in islice(combinations(helpless, 2), max(tries - len(additions), 0)):
         changed = first.apply_to(query)
         changed = None if changed is None else second.apply_to(changed)
-        if changed is not None and is_proven_bounded(changed):
+        if changed is not None and _is_held(changed):
             suggestions.append(Suggestion((first.text, second.text), changed))
     return tuple(suggestions)
 
 
-def _list_additions(query: Query, case: Case) -> Iterator[_Addition]:
-    """Yield all additions that bear on what is unbounded, the least intrusive first."""
+def _is_held(query: Query) -> bool:
+    """Return whether a query is bounded, by what a machine holds, and is no contradiction."""
+    cases = find_bounded_cases(query)
+    limit = compute_memory_limit(query, cases) if cases else None
+    return bool(cases) and (limit is None or limit.is_holdable)
+
+
+def _list_additions(query: Query, case: Case, wide: list[Column]) -> Iterator[_Addition]:
+    """Yield all additions that bear on wide columns, the least intrusive first."""
     aggregate = query.kind == "aggregate"
     if not query.distinct and not aggregate:
         yield _Addition("SELECT DISTINCT", distinct=True)
-    unbounded = _find_unbounded_columns(query, case)
-    yield from (_make_bound_addition(column, case) for column in unbounded if _is_counted(column))
+    yield from (_make_bound_addition(column, case) for column in wide if _is_counted(column))
     columns = query.group_by if aggregate else list_output_columns(query)
     # A query must put something out: the only column is not dropped.
     for column in columns if len(columns) > 1 or aggregate else ():
@@ -132,12 +144,15 @@ def _list_additions(query: Query, case: Case) -> Iterator[_Addition]:
         if source.rows is None:
             window = render_source(replace(source, rows=SUGGESTED_WINDOW_ROWS))
             yield _Addition(f"a row window, {window}", windowed=number)
-    uncounted = (column for column in unbounded if not _is_counted(column))
-    yield from (_make_bound_addition(column, case) for column in uncounted)
+    listed = (column for column in wide if isinstance(column.type, Double | String))
+    yield from (_make_bound_addition(column, case) for column in listed)
 
 
 def _is_counted(column: Column) -> bool:
-    """Return whether people have ranges of such values: not of texts, doubles and moments."""
+    """Return whether people have ranges of such values that a machine holds.
+
+    Texts and doubles are listed. A range of moments has too many to hold, if it is of any use.
+    """
     return not isinstance(column.type, Double | String | Timestamp)
 
 
@@ -146,8 +161,11 @@ def _make_bound_addition(column: Column, case: Case) -> _Addition:
     return _Addition(f"bound `{column.key}`, such as {render_predicate(bound)}", bound=bound)
 
 
-def _find_unbounded_columns(query: Query, case: Case) -> list[Column]:
-    """Return columns with infinitely many values that are put out or compared between streams."""
+def _find_wide_columns(query: Query, case: Case, *, only_unbounded: bool) -> list[Column]:
+    """Return columns that are put out or compared between streams, with too many values.
+
+    That is infinitely many or, unless `only_unbounded`, more than would be suggested.
+    """
     core, bounded = case.query, compute_closure(case.query).bounded
     # Variables that can be at fault: outputs (C1), sides of joins (C2, C3), and arguments.
     used = set(core.outputs)
@@ -160,7 +178,12 @@ def _find_unbounded_columns(query: Query, case: Case) -> list[Column]:
         if isinstance(expression, Aggregate) and expression.argument is not None:
             number = case.number(expression.argument)
             used |= set() if number is None else {number}
-    return [case.columns[number] for number in sorted(used) if not bounded[number]]
+    wide = [
+        not bounded[number]
+        or (not only_unbounded and case.sets[number].finite_ordinals(SUGGESTED_RANGE) is None)
+        for number in sorted(used)
+    ]
+    return [case.columns[number] for number in compress(sorted(used), wide)]
 
 
 def _make_bound(column: Column, case: Case) -> Predicate:
@@ -171,19 +194,17 @@ def _make_bound(column: Column, case: Case) -> Predicate:
     if isinstance(type_, Double):
         return Within(column, ValueSet.points(type_, map(type_.ordinal, (0.0, 1.0))))
     unit = 10**type_.scale if isinstance(type_, DecimalType) else 1
-    # 19,723 is the day number of 2024-01-01.
-    start: int = 19_723 if isinstance(type_, Date) else 0
-    if isinstance(type_, Timestamp):
-        start, unit = 19_723 * 86_400_000_000, 86_400_000_000
-    # Ends that the query gives are kept; a missing one is put SUGGESTED_RANGE units away.
+    # Dates get a century, since a range that has ended leaves nothing; numbers so many units.
+    first, past = (FIRST_DAY, LAST_DAY + 1) if isinstance(type_, Date) else (0, None)
+    # Ends that the query gives are kept, if they are not too far apart.
     low, high = values.intervals[0].low, values.intervals[-1].high
     minimum, maximum = int(type_.minimum), int(type_.maximum or 0)
     if not isinstance(low, int) and not isinstance(high, int):
-        low, high = start, start + SUGGESTED_RANGE * unit + 1
+        low, high = first, past or SUGGESTED_RANGE * unit + 1
     elif not isinstance(low, int):
         low = int(high or 0) - SUGGESTED_RANGE * unit
-    if not isinstance(high, int):
-        high = low + SUGGESTED_RANGE * unit
+    widest = max(low + SUGGESTED_RANGE * unit, past or 0)
+    high = min(high, widest + 1) if isinstance(high, int) else widest
     # Stay off the limits of the type: an interval that reaches them may count as unbounded.
     low = min(max(low, minimum + 1), maximum - 1)
     return Within(column, ValueSet.of(Interval(low, max(low + 1, min(high, maximum)))))

@@ -16,9 +16,7 @@ from headgate.predicate.answer import Answer
 from headgate.queries import Query
 from headgate.stateful.analysis.boundedness import Analysis, analyse
 from headgate.stateful.analysis.diagnosis import Diagnosis, diagnose
-from headgate.stateful.analysis.redundancy import remove_redundant
 from headgate.stateful.analysis.suggestions import Suggestion, find_suggestions
-from headgate.stateful.analysis.synopses.plan import build_plan
 from headgate.stateful.analysis.synopses.synopsis import (
     Memory,
     Synopsis,
@@ -79,9 +77,11 @@ class Verdict:
         return None if shown is None else build_witness(self.query, *shown, size)
 
     def find_suggestions(self) -> tuple[Suggestion, ...]:
-        """Return additions to the query that make it bounded; none for a yes."""
+        """Return additions that make the query bounded, by what a machine holds, if it is not."""
         case, fault = self.analysis.case, self.analysis.fault
-        if case is None or fault is None:
+        if not self.is_holdable:
+            case = self.analysis.cases[0]
+        elif case is None or fault is None:
             return ()
         return find_suggestions(self.query, case, fault, len(self.analysis.cases))
 
@@ -89,8 +89,7 @@ class Verdict:
         """Describe what is kept of each stream; nothing unless the answer is yes."""
         if self.bounded is not Answer.YES or self.analysis.is_contradiction:
             return ()
-        run = self._without_redundant
-        return describe_synopses(run.query, run.analysis.cases, self.observed)
+        return describe_synopses(self.query, self.analysis.cases, self.observed)
 
     def compute_memory_limit(self) -> Memory | None:
         """Return the most that is ever stored; None unless the answer is yes."""
@@ -98,17 +97,13 @@ class Verdict:
             return None
         if self.analysis.is_contradiction:
             return Memory(0, 0)
-        run = self._without_redundant
-        return compute_memory_limit(run.query, run.analysis.cases, self.observed)
+        return compute_memory_limit(self.query, self.analysis.cases, self.observed)
 
     @cached_property
-    def _without_redundant(self) -> Verdict:
-        """The verdict on the query without occurrences of streams that are redundant."""
-        cases = self.analysis.cases
-        if not build_plan(self.query, cases).needs_reduction or len(cases) != 1:
-            return self
-        reduced = remove_redundant(self.query, cases[0])
-        return self if reduced is None else check_memory(reduced, self.observed)
+    def is_holdable(self) -> bool:
+        """Whether a machine can hold the memory limit; True also where there is none."""
+        limit = self.compute_memory_limit()
+        return limit is None or limit.is_holdable
 
     def __repr__(self) -> str:
         reason = f", {self.reason}" if self.reason else ""
@@ -132,11 +127,13 @@ class Verdict:
         if self.diagnosis is not None:
             document |= self.diagnosis.as_json()
             document["witness"] = self.analysis.has_witness
+        if self.diagnosis is not None or not self.is_holdable:
             suggestions = self.find_suggestions() if with_suggestions else None
             document["cures"] = (
                 None if suggestions is None else [each.as_json() for each in suggestions]
             )
         if self.bounded is Answer.YES:
+            document["holdable"] = self.is_holdable
             limit = self.compute_memory_limit()
             document["synopses"] = [each.as_json() for each in self.describe_synopses()]
             document["most"] = limit.as_json() if limit is not None else None

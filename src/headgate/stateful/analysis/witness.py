@@ -41,6 +41,7 @@ LONG_WITNESS_ROWS = 24  # rows of a schedule of which three are verified
 Event = tuple[str, Row]  # the stream, and a row that arrives on it
 
 MAX_CYCLED_VALUES = 1_000
+MAX_FOLLOWING_ROWS = 3  # rows of the witness that follow once more
 ENDLESS_LENGTH = 1_100  # a pattern that accepts more repetitions accepts any number of them
 _Values = list[Value | None]
 
@@ -63,7 +64,8 @@ class Witness:
     def iter_continuations(self, number: int) -> Iterator[tuple[Event, ...]]:
         """Yield what may follow to make row number `number` matter; for joins just one thing.
 
-        An aggregate may need that the row comes again, or rows at the ends that move a median.
+        An aggregate may need that the row comes again, that another one comes too, so that an
+        average shows how many there were, or rows at the ends that move a median.
         """
         others = self.others[number]
         again: tuple[Event, ...] = ((self.stream, self.rows[number]),)
@@ -73,6 +75,8 @@ class Witness:
         if others:
             yield others + again
             yield again
+            for row in self.rows[:MAX_FOLLOWING_ROWS]:
+                yield (*others, (self.stream, row))
         # Each row at an end moves the median on by half a place: enough of them reach every row.
         for count in range(1, len(self.rows) + 2 if self.ends else 1):
             for end in self.ends:
@@ -226,7 +230,10 @@ def build_rows(query: Query, case: Case, fault: Fault, size: int) -> list[tuple[
 def _keep_distinguishing(
     case: Case, fault: Fault, positions: Sequence[Sequence[Position]], values: list[_Values]
 ) -> list[int]:
-    """Return the rows that tell something: not those that add 0; sorted by a median's argument."""
+    """Return the rows that tell something: to a sum, not those that add 0.
+
+    They are sorted by a median's argument.
+    """
     numbers = list(range(len(values)))
     if fault.aggregate is None or fault.aggregate.argument is None:
         return numbers
@@ -235,6 +242,9 @@ def _keep_distinguishing(
         return numbers
     if fault.violation.pattern == "output":
         numbers.sort(key=lambda number: positions[number][argument])
+    # A zero counts for COUNT and AVG, and is a value like any other for MIN, MAX and MEDIAN.
+    if fault.aggregate.function != "SUM":
+        return numbers
     return [number for number in numbers if values[number][argument] != 0]
 
 
@@ -272,8 +282,11 @@ def _choose_argument(values: ValueSet, type_: Type, number: int) -> Value:
     if few:
         return type_.value(few[number % len(few)])
     # Each subset of different powers of two has its own sum; the first 31 rows get such.
-    low, _ = type_.place(1 << min(number, 30))
-    return type_.value(low if low in values else pick_example(values, type_))
+    for power in (1 << min(number, 30), -1 << min(number, 30)):
+        low, _ = type_.place(power)
+        if low in values:
+            return type_.value(low)
+    return type_.value(_choose_ordinal(values, type_, number))
 
 
 def _choose_ordinal(values: ValueSet, type_: Type, number: int) -> Ordinal:

@@ -17,6 +17,7 @@ from headgate.events.columns import encode_column
 from headgate.predicate import Column
 from headgate.stateful.analysis.case import find_source
 from headgate.stateful.analysis.synopses.answer_parts import AnswerPart
+from headgate.stateful.analysis.synopses.branches import Branch
 from headgate.stateful.analysis.synopses.plan import SynopsisPlan
 from headgate.stateful.runtime.exact_sums import Sums, regroup
 from headgate.stateful.runtime.grouping import Grouping, Numbers, group_rows
@@ -42,20 +43,20 @@ class AnswerState:
         self.described = described
         self.part, self.by, self.best = described.part, described.by, described.best
         self.columns, self.kept, self.summed = described.columns, described.kept, described.summed
-        self._sources = {c: find_source(plan.query, c) for c in (*self.kept, *self.summed)}
+        self._query = plan.query
 
     def empty(self) -> WeightedRows:
         """Return the answer before any row has come."""
         return empty_rows(self.kept, 0, self.summed)
 
     def from_combinations(
-        self, combined: Combined, sides: Mapping[int, WeightedRows]
+        self, combined: Combined, sides: Mapping[int, WeightedRows], branch: Branch
     ) -> WeightedRows:
-        """Return what combinations of rows add to the answer."""
+        """Return what combinations of rows of a branch add to the answer."""
         # `counts[s][i]` is the weight of the row of source s in combination i.
         counts = {source: sides[source].count[rows] for source, rows in combined.items()}
         combined_rows = WeightedRows(
-            {c: self._take_values(c, combined, sides) for c in self.kept},
+            {c: self._take_values(branch.rename(c), combined, sides) for c in self.kept},
             np.empty((len(next(iter(counts.values()))), 0), np.bool_),
             multiply_counts(list(counts.values())),
         )
@@ -65,7 +66,7 @@ class AnswerState:
         first.count = first.count if self.part.distinct else _sum_counts(combined_rows, groups)
         # The sum of a column counts once for each combination of rows of the *other* sources.
         for column in self.summed:
-            source = self._sources[column]
+            source = find_source(self._query, column)
             other_counts = [count for other, count in counts.items() if other != source]
             times = (
                 multiply_counts(other_counts)
@@ -79,7 +80,7 @@ class AnswerState:
     def _take_values(
         self, column: Column, combined: Combined, sides: Mapping[int, WeightedRows]
     ) -> pa.Array[Any]:
-        source = self._sources[column]
+        source = find_source(self._query, column)
         return sides[source].values[column].take(combined[source])
 
     def merge(self, parts: Sequence[WeightedRows]) -> WeightedRows:

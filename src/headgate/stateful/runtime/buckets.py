@@ -7,7 +7,7 @@ count keeps its first row, a count and sums (`counted`); another one the rows at
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -208,13 +208,40 @@ class ExtremeBuckets(BaseBuckets):
         if self._is_known:
             return np.sort(groups.first)
         # Buckets with the same ends are searched together.
-        frontiers = [
-            find_frontier(
-                every.values, np.flatnonzero(np.isin(groups.of, alike)), groups, side, self._zone
-            )
-            for side, alike in self._group_by_ends(every, groups)
-        ]
-        return np.unique(np.concatenate([np.empty(0, np.int64), *frontiers]))
+        kept = [np.empty(0, np.int64)]
+        for ends, alike in self._group_by_ends(every, groups):
+            rows = np.flatnonzero(np.isin(groups.of, alike))
+            kept += self._find_stand_ins(every, rows, groups, ends, self.store.unequal_columns)
+        return np.unique(np.concatenate(kept))
+
+    def _find_stand_ins(
+        self,
+        every: WeightedRows,
+        rows: Numbers,
+        groups: Grouping,
+        ends: Ends,
+        unequal: tuple[Column, ...],
+    ) -> Iterator[Numbers]:
+        """Yield the best rows of each bucket, and for each of them the best with other values.
+
+        A row that joins may be refused for its value in a column that must differ. Then one with
+        another value in it may take its place, which the other columns may refuse.
+        """
+        best = find_frontier(every.values, rows, groups, ends, self._zone)
+        yield best
+        for number, column in enumerate(unequal):
+            others = (*unequal[:number], *unequal[number + 1 :])
+            codes = encode_column(every.values[column], column.type).codes
+            for picked in _list_one_per_bucket(best, groups):
+                # `refused[b]`: the code of the picked row of bucket b, if it has one.
+                has_row = np.zeros(groups.size, np.bool_)
+                has_row[groups.of[picked]] = True
+                refused = np.zeros(groups.size, codes.dtype)
+                refused[groups.of[picked]] = codes[picked]
+                of = groups.of[rows]
+                left = rows[has_row[of] & (codes[rows] != refused[of])]
+                if len(left):
+                    yield from self._find_stand_ins(every, left, groups, ends, others)
 
     def _group_by_ends(
         self, every: WeightedRows, groups: Grouping
@@ -241,6 +268,15 @@ class ExtremeBuckets(BaseBuckets):
         if key not in self._ends:
             self._ends[key] = find_extreme_columns(self.store, cells)
         return self._ends[key]
+
+
+def _list_one_per_bucket(rows: Numbers, groups: Grouping) -> Iterator[Numbers]:
+    """Yield the rows in turns, each with at most one of a bucket."""
+    rows = np.unique(rows)
+    while len(rows):
+        first = np.unique(groups.of[rows], return_index=True)[1]
+        yield rows[first]
+        rows = np.delete(rows, first)
 
 
 def _find_deciding_columns(store: Store) -> tuple[Column, ...]:
@@ -279,7 +315,7 @@ def find_frontier(
             frontiers.append(_find_best(values, rows, groups.of[rows], side, zone, highs=highs))
     # Nothing is compared at either end: one row of each bucket is enough.
     if not frontiers:
-        return groups.first[np.unique(groups.of[rows])]
+        return rows[np.unique(groups.of[rows], return_index=True)[1]]
     return np.concatenate(frontiers)
 
 

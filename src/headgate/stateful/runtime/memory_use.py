@@ -34,8 +34,8 @@ def measure_query(
 ) -> MemoryUse:
     """Measure what the synopses and the answer hold."""
     total = MemoryUse(0, 0)
-    if program.keeps_rows:
-        for bucketing, rows in zip(program.reducers, stored, strict=True):
+    for bucketing, rows in zip(program.reducers, stored, strict=True):
+        if bucketing.store.is_kept:
             total += _measure_store(bucketing.store, rows)
     if program.remembers_answer:
         for part, rows in zip(program.answer_states, answered, strict=True):

@@ -69,11 +69,6 @@ class Program:
         """Whether the answer is kept: the rows of DISTINCT, or the groups of an aggregate."""
         return self.query.distinct or self.query.kind == "aggregate"
 
-    @property
-    def keeps_rows(self) -> bool:
-        """Whether a row meets rows that come later; of a single stream only the answer is kept."""
-        return len(self.sources) > 1
-
     @cached_property
     def identity(self) -> str:
         """The query, the attributes that it uses and the format of its state, as one text."""

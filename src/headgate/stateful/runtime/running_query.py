@@ -218,7 +218,8 @@ class RunningQuery:
         """Return the answer from what is kept of the streams."""
         changes = self._empty_changes()
         for joining in self._program.joins:
-            self._combine(joining, self._list_sides(joining), 0, changes)
+            sides = self._list_sides(joining)
+            self._combine(joining, sides, min(sides), changes)
         return changes
 
     def _advance(self, arrived: Mapping[str, Mapping[int, WeightedRows]]) -> pa.Table:
@@ -248,12 +249,12 @@ class RunningQuery:
                 continue
             # `advance` leaves of the new rows those that can change the answer; only these join.
             new = rows[store]
-            if program.keeps_rows:
-                bucketing = program.reducers[store]
+            bucketing = program.reducers[store]
+            if bucketing.store.is_kept:
                 after, new = bucketing.advance(self._kept[store], rows[store])
             if self._reports_each_row:
                 self._combine(joining, self._list_sides(joining) | {source: new}, source, changes)
-            if program.keeps_rows:
+            if bucketing.store.is_kept:
                 self._kept[store] = after
 
     def _list_sides(self, joining: StoreJoin) -> dict[int, WeightedRows]:
@@ -268,9 +269,13 @@ class RunningQuery:
         changes: list[WeightedRows],
     ) -> None:
         """Add what the combinations of rows give to the changes of their part."""
+        if not joining.branches:
+            return
         part = self._program.answer_states[joining.part]
+        branch = self._program.plan.branches[joining.branches[0]]
+        # Where duplicates count, no occurrence is left out, and all branches name columns alike.
         combinations = self._program.combinations(joining, sides, first)
-        parts = [part.from_combinations(combined, sides) for combined in combinations]
+        parts = [part.from_combinations(combined, sides, branch) for combined in combinations]
         if parts:
             changes[joining.part] = part.merge([changes[joining.part], *parts])
 

@@ -7,7 +7,7 @@ alone, and by the values that its attributes can have at all, given the whole co
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from headgate.predicate import (
     Atom,
@@ -20,38 +20,63 @@ from headgate.predicate.narrowing import Narrowing
 from headgate.queries import Query, find_attribute
 from headgate.schema import (
     Interval,
-    Ordinal,
     Type,
     ValueSet,
 )
 from headgate.stateful.analysis.alternatives import Alternative
 from headgate.stateful.analysis.case import Case, find_source
-from headgate.stateful.analysis.lines import NumberAxis, TextAxis, TimeAxis, list_intervals
+from headgate.stateful.analysis.lines import list_intervals
 from headgate.stateful.analysis.synopses.cells import (
     NULL_CELL,
     Cell,
     Cells,
     Piece,
     count_digits,
+    find_cut,
+    get_line,
     make_single_cell,
     overlay,
     place,
 )
+from headgate.stateful.analysis.synopses.redundancy import reduce_case
 from headgate.stateful.analysis.theory.closure import Closure, compute_closure
 
 MAX_LISTED_VALUES = 1_000  # values that are listed one by one where they cut a gap
 
 
+class NotReducible(ValueError):
+    """A DISTINCT self-join is bounded, but what is to be kept of it is not worked out."""
+
+
 @dataclass(frozen=True)
 class Branch:
-    """A satisfiable alternative of the condition: its atoms, its case, and what follows."""
+    """A satisfiable alternative of the condition: its atoms, its case, and what follows.
+
+    `query` says it in terms of the occurrences that are needed; `stand_ins` are the aliases of the
+    others, each with what stands for it. Columns may be named by either.
+    """
 
     query: Query
     atoms: Alternative
     case: Case
     known: Closure
     reach: Mapping[Column, ValueSet]
+    stand_ins: Mapping[str, str]
     _cells: dict[Column, Cells] = field(default_factory=dict, compare=False, repr=False)
+
+    def rename(self, column: Column) -> Column:
+        """Return the column that stands for one, which mostly is the same."""
+        alias = self.stand_ins.get(column.source)
+        return column if alias is None else replace(column, source=alias)
+
+    def uses(self, source: int) -> bool:
+        """Return whether an occurrence is needed."""
+        return self.query.sources[source].alias not in self.stand_ins
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether a row meets others, so that something must be kept of it."""
+        return len(self.query.sources) - len(self.stand_ins) > 1
 
     @property
     def ties(self) -> tuple[Compare, ...]:
@@ -73,14 +98,16 @@ class Branch:
 
     def accepts_null(self, column: Column) -> bool:
         """Return whether a row in which the column is NULL may take part."""
+        column = self.rename(column)
         nullable = find_attribute(self.query, column).nullable
         return nullable and (column in self.case.nulls or not self.is_mentioned(column))
 
     def accepts_values(self, column: Column) -> bool:
-        return column not in self.case.nulls
+        return self.rename(column) not in self.case.nulls
 
     def cells(self, column: Column) -> Cells:
         """Return the cells of a column in this case."""
+        column = self.rename(column)
         if column not in self._cells:
             self._cells[column] = (
                 build_cells(self.case, self.known, self.reach, column)
@@ -100,13 +127,25 @@ class Branch:
 
 
 def build_branches(query: Query, cases: Sequence[Case]) -> tuple[Branch, ...]:
-    """Build the cases of an analysis with what follows from them, without those never TRUE."""
-    reached = [(case, _find_reach(query, case.atoms)) for case in cases]
-    return tuple(
-        Branch(query, case.atoms, case, compute_closure(case.query), reach)
-        for case, reach in reached
-        if reach is not None
-    )
+    """Build the cases of an analysis with what follows from them, without those never TRUE.
+
+    Raises NotReducible if a case is bounded, but not by the extremes of what is kept.
+    """
+    branches: dict[tuple[object, ...], Branch] = {}
+    for case in cases:
+        reach = _find_reach(query, case.atoms)
+        reduced = () if reach is None else reduce_case(query, case)
+        if reach is not None and not reduced:
+            raise NotReducible(query.id)
+        for each in reduced:
+            atoms, left_out = each.case.atoms, tuple(each.stand_ins.items())
+            reach = _find_reach(each.query, atoms)
+            if reach is not None and (atoms, left_out) not in branches:
+                known = compute_closure(each.case.query)
+                branches[atoms, left_out] = Branch(
+                    each.query, atoms, each.case, known, reach, each.stand_ins
+                )
+    return tuple(branches.values())
 
 
 def _find_reach(query: Query, atoms: Alternative) -> Mapping[Column, ValueSet] | None:
@@ -128,8 +167,8 @@ def build_cells(
     possible = _add_type_limits(reach.get(column, case.sets[number]), column.type)
     # For each constant of the line where it begins and ends among the column's ordinals; gap g
     # lies between cut g - 1 and cut g.
-    constants = case.query.constants(_get_line(case, number))
-    cuts = [_find_cut(case, number, constant) for constant in constants]
+    constants = case.query.constants(get_line(case, number))
+    cuts = [find_cut(case, number, constant) for constant in constants]
     coarsest = _find_coarsest_type(case, known, number)
     pieces: list[Piece] = []
     for gap in range(len(cuts) + 1):
@@ -151,23 +190,6 @@ def build_cells(
 def _add_type_limits(values: ValueSet, type_: Type) -> ValueSet:
     """Return the set with ends at the limits of its type where they bound it."""
     return ValueSet.of(*list_intervals(values, type_)) if values.intervals else values
-
-
-def _get_line(case: Case, number: int) -> int:
-    return case.query.variables[number].line
-
-
-def _find_cut(case: Case, number: int, constant: int) -> tuple[Ordinal, Ordinal]:
-    """Return where a constant of a line cuts the ordinals of a column on it."""
-    type_ = case.columns[number].type
-    axis = case.axes[_get_line(case, number)]
-    if isinstance(axis, NumberAxis):
-        return type_.place(axis.constants[constant])
-    if isinstance(axis, TimeAxis):
-        return place(type_, axis.zone, axis.constants[constant])
-    if isinstance(axis, TextAxis):
-        return type_.place(axis.constants[constant])
-    return constant, constant + 1
 
 
 def _find_coarsest_type(case: Case, known: Closure, number: int) -> Type | None:
@@ -194,7 +216,7 @@ def _split_gap(
     layers = [[Piece(span, "gap")]]
     for other in known.pinned[:, gap].nonzero()[0].tolist():
         is_comparable = known.at_most[number, other] or known.at_most[other, number]
-        if is_comparable and _get_line(case, other) == _get_line(case, number):
+        if is_comparable and get_line(case, other) == get_line(case, number):
             column = case.columns[other]
             values = _add_type_limits(reach.get(column, case.sets[other]), column.type)
             layers.append(

@@ -30,6 +30,8 @@ from headgate.schema import (
     union,
 )
 from headgate.schema.values import precedes
+from headgate.stateful.analysis.case import Case
+from headgate.stateful.analysis.lines import NumberAxis, TextAxis, TimeAxis
 
 Cell = tuple[str, Any]
 NULL_CELL: Cell = ("null", None)
@@ -233,6 +235,24 @@ def count_digits(type_: Type) -> int | None:
 def place(type_: Type, other: Type, ordinal: Ordinal) -> tuple[Any, Any]:
     """Return where a value of another type lies among the ordinals of this one (`Type.place`)."""
     return type_.place(_to_moment(other, ordinal))
+
+
+def get_line(case: Case, number: int) -> int:
+    """Return the line of a case's variable."""
+    return case.query.variables[number].line
+
+
+def find_cut(case: Case, number: int, constant: int) -> tuple[Ordinal, Ordinal]:
+    """Return where a constant of a line cuts the ordinals of a column on it."""
+    type_ = case.columns[number].type
+    axis = case.axes[get_line(case, number)]
+    if isinstance(axis, NumberAxis):
+        return type_.place(axis.constants[constant])
+    if isinstance(axis, TimeAxis):
+        return place(type_, axis.zone, axis.constants[constant])
+    if isinstance(axis, TextAxis):
+        return type_.place(axis.constants[constant])
+    return constant, constant + 1
 
 
 def _to_moment(type_: Type, ordinal: Ordinal) -> Any:

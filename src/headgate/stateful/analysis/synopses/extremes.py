@@ -4,7 +4,8 @@
 (MaxRef of a bucket, Definition 7.3) the row in which the least of them is greatest, and of those
 that must lie below others (MinRef) the row in which the greatest is least. Deviation: with `<` and
 `<=` side by side, rows with the same extremum can differ in what they join with, so of these one is
-kept for each way in which no other is better.
+kept for each way in which no other is better. And where a column must differ from others (`<>`),
+a row may be refused for its value: then the best of those with other values stands in.
 """
 
 from __future__ import annotations
@@ -23,11 +24,22 @@ from headgate.schema import Timestamp
 from headgate.stateful.analysis.case import build_case
 from headgate.stateful.analysis.synopses.branches import Branch
 from headgate.stateful.analysis.synopses.cells import NULL_CELL, Cell
-from headgate.stateful.analysis.synopses.plan import Store
+from headgate.stateful.analysis.synopses.plan import Store, find_extremum_argument
 from headgate.stateful.analysis.theory.checker import find_live_joins
 from headgate.stateful.analysis.theory.closure import Booleans, compute_closure
 
 Strictness = tuple[bool, ...]
+
+
+def count_stand_ins(rows: int, unequal: int) -> int:
+    """Return how many rows are kept where so many are best, and may be refused for their values.
+
+    Of each best row, for each column that must differ, the best with another value; and so on.
+
+    >>> count_stand_ins(1, 0), count_stand_ins(1, 1), count_stand_ins(1, 2)
+    (1, 2, 5)
+    """
+    return rows if not unequal else rows * (1 + unequal * count_stand_ins(rows, unequal - 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,19 +90,18 @@ def find_extreme_columns(store: Store, cells: Mapping[Column, Cell] | None = Non
     highs = _find_references(bucket, store, highs=True)
     lows = _find_references(bucket, store, highs=False)
     # MIN or MAX adds its own argument to MinRef or MaxRef (Theorem 8.6, C3).
-    extremum = store.part.extremum
-    if extremum is not None and _is_open(store, extremum.argument, cells or {}):
-        assert extremum.argument is not None
+    extremum, argument = store.part.extremum, find_extremum_argument(store.part, branch)
+    if extremum is not None and argument is not None and _is_open(store, argument, cells or {}):
         if extremum.function == "MAX":
-            highs = _add_column(highs, extremum.argument)
+            highs = _add_column(highs, argument)
         else:
-            lows = _add_column(lows, extremum.argument)
+            lows = _add_column(lows, argument)
     return Ends(highs, lows)
 
 
-def _is_open(store: Store, argument: Column | None, cells: Mapping[Column, Cell]) -> bool:
+def _is_open(store: Store, argument: Column, cells: Mapping[Column, Cell]) -> bool:
     """Return whether a bucket does not know the value that MIN or MAX is taken of."""
-    if argument is None or argument not in store.kept:
+    if argument not in store.kept:
         return False
     if argument in cells:
         return cells[argument][0] == "gap"

@@ -9,7 +9,7 @@ grouped by or aggregated are kept; all other conditions are decided when a row a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
@@ -26,10 +26,9 @@ from headgate.stateful.analysis.case import (
     list_filters,
     list_output_columns,
 )
-from headgate.stateful.analysis.redundancy import remove_redundant
-from headgate.stateful.analysis.synopses.branches import Branch, build_branches
+from headgate.stateful.analysis.synopses.branches import Branch, NotReducible, build_branches
 from headgate.stateful.analysis.synopses.cells import Cells, overlay_cells
-from headgate.stateful.analysis.theory.checker import find_live_joins, is_bounded
+from headgate.stateful.analysis.theory.checker import find_live_joins
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +81,23 @@ class Store:
         """What is counted apart from the rows, since it may be NULL."""
         return tuple(column for column in self.aggregated if self.has_null(column))
 
+    @property
+    def unequal_columns(self) -> tuple[Column, ...]:
+        """The columns that must differ from others, once for each that they must differ from."""
+        sides = (
+            side
+            for branch in self.branches
+            for tie in branch.ties
+            if tie.operator == "<>"
+            for side in (tie.left, tie.right)
+        )
+        return tuple(c for c in sides if find_source(self.branches[0].query, c) == self.source)
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether something is kept: of a single stream the answer is all that is needed."""
+        return any(branch.keeps_rows for branch in self.branches)
+
     def cells(self, column: Column) -> Cells:
         """Return the cells of a column in all branches at once."""
         return merge_cells(self.branches, column)
@@ -127,16 +143,6 @@ class SynopsisPlan:
         zones = (c.type for c in every if isinstance(c.type, Timestamp))
         return next(zones, Timestamp())
 
-    @property
-    def needs_reduction(self) -> bool:
-        """Whether a DISTINCT self-join is bounded only because an occurrence of it is redundant.
-
-        Definition 8.2: what is to be kept is then not worked out here.
-        """
-        cores = [replace(branch.case.query, distinct=True) for branch in self.branches]
-        is_distinct = any(part.distinct for part, _ in self.stores)
-        return is_distinct and any(c.has_self_joins and not is_bounded(c) for c in cores)
-
     def is_flagged(self, source: int) -> bool:
         """Return whether each of the last rows needs a flag for having passed the filters."""
         return bool(list_filters(self.query, source)) or not self.list_window_columns(source)
@@ -157,7 +163,10 @@ def merge_cells(branches: Sequence[Branch], column: Column) -> Cells:
 
 
 def build_plan(query: Query, cases: Sequence[Case]) -> SynopsisPlan:
-    """Return the plan of a query that an analysis found bounded, with the cases that it gave."""
+    """Return the plan of a query that an analysis found bounded, with the cases that it gave.
+
+    Raises NotReducible if what is to be kept of a DISTINCT self-join is not worked out.
+    """
     branches = build_branches(query, cases) if query.kind != "filter" else ()
     # A filter keeps nothing, and a window only its last rows: neither has stores.
     parts = split_into_parts(query) if query.kind not in ("filter", "window") else ()
@@ -205,7 +214,9 @@ def _build_stores(query: Query, branches: tuple[Branch, ...], part: QueryPart) -
             yield Store(part, source, branches, columns, aggregated)
             continue
         for branch in branches:
-            yield _build_branch_store(part, source, branch, outputs)
+            if branch.uses(source):
+                renamed = tuple(branch.rename(column) for column in outputs)
+                yield _build_branch_store(part, source, branch, renamed)
 
 
 def _build_branch_store(
@@ -213,8 +224,7 @@ def _build_branch_store(
 ) -> Store:
     query = branch.query
     columns = _select_source(query, source, (*_list_tied_columns((branch,)), *outputs))
-    extremum = part.extremum
-    argument = None if extremum is None else extremum.argument
+    argument = find_extremum_argument(part, branch)
     if argument is None or argument in columns or find_source(query, argument) != source:
         return Store(part, source, (branch,), columns)
     # With a live join the extremum depends on what joins: the argument is cut into cells too.
@@ -222,6 +232,12 @@ def _build_branch_store(
     if _has_live_join(branch, source):
         return Store(part, source, (branch,), (*columns, argument))
     return Store(part, source, (branch,), columns, extremum_column=argument)
+
+
+def find_extremum_argument(part: QueryPart, branch: Branch) -> Column | None:
+    """Return what MIN or MAX is taken of in a branch."""
+    argument = None if part.extremum is None else part.extremum.argument
+    return None if argument is None else branch.rename(argument)
 
 
 def _has_live_join(branch: Branch, source: int) -> bool:
@@ -247,18 +263,10 @@ def build_runnable_plan(query: Query) -> SynopsisPlan:
         raise UsageError("only a query that needs bounded memory is run from synopses")
     if query.kind == "filter":
         raise UsageError("a filter keeps nothing: it decides on each row alone")
-    plan = build_plan(query, analysis.cases)
-    if not plan.needs_reduction:
-        return plan
-    reduced = _remove_redundant(query, analysis.cases)
-    return build_plan(reduced, analyse(reduced).cases)
-
-
-def _remove_redundant(query: Query, cases: Sequence[Case]) -> Query:
-    reduced = remove_redundant(query, cases[0]) if len(cases) == 1 else None
-    if reduced is None:
+    try:
+        return build_plan(query, analysis.cases)
+    except NotReducible as error:
         raise UsageError(
             f"`{query.id}` joins a stream with itself, which is bounded because an occurrence is "
-            "redundant, but not the same one in all alternatives of the condition; that is not run"
-        )
-    return reduced
+            "redundant, but in too many orders of its values not the same one; that is not run"
+        ) from error

@@ -28,8 +28,12 @@ from headgate.stateful.analysis.case import (
     list_output_columns,
 )
 from headgate.stateful.analysis.synopses.answer_parts import list_answer_parts
-from headgate.stateful.analysis.synopses.branches import Branch
-from headgate.stateful.analysis.synopses.extremes import References, find_extreme_columns
+from headgate.stateful.analysis.synopses.branches import Branch, NotReducible
+from headgate.stateful.analysis.synopses.extremes import (
+    References,
+    count_stand_ins,
+    find_extreme_columns,
+)
 from headgate.stateful.analysis.synopses.plan import Store, SynopsisPlan, build_plan, merge_cells
 from headgate.stateful.analysis.synopses.sizes import (
     ASSUMED_TEXT_BYTES,
@@ -58,7 +62,9 @@ def describe_store(store: Store, *, is_known: bool) -> str:
         end = "greatest" if ends.highs.columns else "least"
         return f"the {end} {store.extremum_column.name}"
     words = " and ".join(side for side in sides if side)
-    return words or ("whether there is a row" if is_known else "the first row")
+    words = words or ("whether there is a row" if is_known else "the first row")
+    names = list(dict.fromkeys(column.name for column in store.unequal_columns))
+    return f"{words}, and the next best with another {join_words(names)}" if names else words
 
 
 def _describe_counts(store: Store, *, is_known: bool) -> str:
@@ -194,11 +200,12 @@ def describe_synopses(
     """Describe what is kept of every stream of a bounded query, given its cases.
 
     There are none where they are not worked out: a self-join may be bounded only because one of its
-    occurrences is redundant.
+    occurrences is redundant, but not always the same one.
     `observed` has the bytes of the longest text of attributes, by `stream.attribute`.
     """
-    plan = build_plan(query, cases)
-    if plan.needs_reduction:
+    try:
+        plan = build_plan(query, cases)
+    except NotReducible:
         return ()
     lengths = TextLengths(plan, observed or {})
     return tuple(_describe_source(plan, lengths, number) for number in range(len(query.sources)))
@@ -206,7 +213,9 @@ def describe_synopses(
 
 def _describe_source(plan: SynopsisPlan, lengths: TextLengths, number: int) -> Synopsis:
     source = plan.query.sources[number]
-    stores = [store for _, of in plan.stores for store in of if store.source == number]
+    every = [store for _, of in plan.stores for store in of if store.source == number]
+    # Of a single stream the answer is all that is kept, and it is described as its buckets.
+    stores = [s for s in every if s.is_kept or len(plan.query.sources) == 1]
     put_out = [c for c in list_output_columns(plan.query) if find_source(plan.query, c) == number]
     ordered = (a.argument for a in list_aggregates(plan.query) if a.function in ("MIN", "MAX"))
     extremes = [c for c in ordered if c is not None and find_source(plan.query, c) == number]
@@ -250,7 +259,8 @@ def _describe_buckets(store: Store, lengths: TextLengths) -> BucketSet:
     row_bytes = lengths.bytes(store.kept)
     if store.part.distinct:
         ends = find_extreme_columns(store)
-        rows = 1 if ends is None else ends.max_rows
+        best = 1 if ends is None else ends.max_rows
+        rows = count_stand_ins(best, len(store.unequal_columns))
         values, size = max(len(store.kept), 1) * rows, max(row_bytes, 1) * rows
     else:
         masked = store.masks > 1
@@ -262,6 +272,10 @@ def _describe_buckets(store: Store, lengths: TextLengths) -> BucketSet:
     keeps = describe_store(store, is_known=is_known)
     buckets = store.buckets
     return BucketSet(attributes, buckets, keeps, buckets * values, buckets * size)
+
+
+MAX_HOLDABLE_BYTES = 1 << 40
+"""A tebibyte: more than one machine holds, and a run has its whole state on one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,6 +291,11 @@ class Memory:
     answer_values: int = 0
     answer_bytes: int = 0
     assumed: tuple[str, ...] = ()
+
+    @property
+    def is_holdable(self) -> bool:
+        """Whether a machine can hold that much."""
+        return self.bytes <= MAX_HOLDABLE_BYTES
 
     def __str__(self) -> str:
         """Return the limit in words.

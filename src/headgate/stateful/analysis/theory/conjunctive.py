@@ -66,7 +66,8 @@ class Conjunctive:
     `streams` names the stream of each occurrence; a name that stands twice is a self-join.
     `windowed` occurrences count only with their last rows, so that their own state is bounded.
     `marks` are constants of lines (line, constant) that bound nothing, but cut the line as well.
-    `filtered` occurrences have conditions of their own that are not here.
+    `extra_filters` are pairs of occurrences of which the first has conditions that are not here,
+    and that need not hold of the second.
     """
 
     streams: tuple[str, ...]
@@ -78,7 +79,7 @@ class Conjunctive:
     windowed: frozenset[int] = frozenset()
     lines: tuple[Line, ...] = (Line(),)
     marks: tuple[tuple[int, int], ...] = ()
-    filtered: frozenset[int] = frozenset()
+    extra_filters: frozenset[tuple[int, int]] = frozenset()
 
     @property
     def has_self_joins(self) -> bool:

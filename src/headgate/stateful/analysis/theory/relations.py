@@ -6,8 +6,8 @@ comparison that is put in, and are always closed under transitivity.
 Under DISTINCT, an occurrence of a stream may be superfluous ("Characterizing Memory Requirements
 …", Definition 8.2): if every comparison of it holds of another occurrence of the same stream too,
 then a row that stands for the other may stand for both. What is left has the same closure,
-restricted to its elements. An occurrence with conditions that the conjunctive query does not show
-is never covered.
+restricted to its elements. Of conditions that the conjunctive query does not show, it says where
+they keep one occurrence from covering another.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ def keep_all(query: Conjunctive) -> Occurrences:
 
 def remove_covered(order: Order, occurrences: Occurrences) -> Occurrences:
     """Leave out one covered occurrence after another, until none is."""
-    for covered in sorted(occurrences.sources - order.elements.query.filtered):
+    for covered in sorted(occurrences.sources):
         # After a removal start again: comparisons with what was left out no longer count, so that
         # more may be covered.
         for other in sorted(occurrences.sources - {covered}):
@@ -179,9 +179,12 @@ def remove_covered(order: Order, occurrences: Occurrences) -> Occurrences:
 def find_twins(query: Conjunctive, covered: int, other: int) -> dict[int, int] | None:
     """Pair the variables of an occurrence with those of the same name in another one.
 
-    A window holds other rows than the stream, and than another window: neither covers the other.
+    None where it cannot cover it. A window holds other rows than the stream, and than another
+    window: neither covers the other.
     """
     if query.streams[covered] != query.streams[other] or {covered, other} & query.windowed:
+        return None
+    if (covered, other) in query.extra_filters:
         return None
     named = {query.variables[v].name: v for v in query.variables_of(other)}
     own = {v: query.variables[v].name for v in query.variables_of(covered)}
