@@ -53,10 +53,10 @@ def test_verdicts_in_json() -> None:
     assert guilty["predicates"] == ["B < D", "C < E"]
     assert (guilty["file"], guilty["line"]) == ("table.sql", 14)
     assert guilty["witness"] is True
-    assert guilty["cures"][0]["sql"].endswith("S.B BETWEEN 0 AND 1000")
+    assert guilty["suggestions"][0]["sql"].endswith("S.B BETWEEN 0 AND 1000")
     kept = actual["q3"]["memory"]
     assert [synopsis["stores"][0]["buckets"] for synopsis in kept["synopses"]] == [9, 9]
-    assert (kept["most"]["values"], kept["most"]["bytes"]) == (36, 216)
+    assert (kept["memory_limit"]["values"], kept["memory_limit"]["bytes"]) == (36, 216)
 
 
 def test_exit_codes() -> None:
@@ -86,11 +86,11 @@ def test_a_bound_that_no_machine_holds_is_a_finding() -> None:
     (query,) = json.loads(run("check", "-q", "moments.sql", "--format", "json").stdout)["queries"]
     assert (query["bounded"], query["memory"]["holdable"]) == ("yes", False)
     assert query["reason"].startswith("needs more memory than a machine has")
-    assert query["memory"]["cures"]
+    assert query["memory"]["suggestions"]
 
 
 def test_the_table_for_people() -> None:
-    """What is at fault with its place, cures, and what bounded queries keep."""
+    """What is at fault with its place, suggestions, and what bounded queries keep."""
     printed = run("check", "-q", "table.sql").stdout
     assert "its memory keeps growing because rows of `S` must be counted for each value" in printed
     assert "(at table.sql:6:" in printed

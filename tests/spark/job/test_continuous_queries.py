@@ -245,7 +245,7 @@ def test_a_new_version_of_a_query_begins_with_nothing(shop: Shop) -> None:
 
 
 def test_an_unbounded_query_stops_the_start(shop: Shop) -> None:
-    """With its reason, rows that break it, cures, and how to run the others."""
+    """With its reason, rows that break it, suggestions, and how to run the others."""
     shop.publish({**CONTINUOUS, "each": UNBOUNDED})
     shop.write("orders", 20, 1)
     with pytest.raises(Unbounded) as caught:

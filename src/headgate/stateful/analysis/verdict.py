@@ -129,14 +129,14 @@ class Verdict:
             document["witness"] = self.analysis.has_witness
         if self.diagnosis is not None or not self.is_holdable:
             suggestions = self.find_suggestions() if with_suggestions else None
-            document["cures"] = (
+            document["suggestions"] = (
                 None if suggestions is None else [each.as_json() for each in suggestions]
             )
         if self.bounded is Answer.YES:
             document["holdable"] = self.is_holdable
             limit = self.compute_memory_limit()
             document["synopses"] = [each.as_json() for each in self.describe_synopses()]
-            document["most"] = limit.as_json() if limit is not None else None
+            document["memory_limit"] = limit.as_json() if limit is not None else None
         return document
 
 
