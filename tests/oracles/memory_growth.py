@@ -43,11 +43,11 @@ def is_bounded(query: OrQuery) -> bool:
     if query.select == "DISTINCT":
         return not any(_has_growing_family(query, side) for side in (0, 1))
     # Where both roles of two rows give different outputs, these are told apart.
-    told_apart = (False, True) if _can_differ(query) and query.select == "all" else (False,)
+    separations = (False, True) if _can_differ(query) and query.select == "all" else (False,)
     return all(
         _count_different_rows(query, side, ROOMS[0], apart=apart)
         == _count_different_rows(query, side, ROOMS[1], apart=apart)
-        for side, apart in product((0, 1), told_apart)
+        for side, apart in product((0, 1), separations)
     )
 
 
