@@ -240,3 +240,12 @@ def test_agree_with_the_search(shard: int) -> None:
                 assert evaluate(p, row) is not True or evaluate(q, row) is True
     assert answers["unknown"] <= case_count(400) // 10, answers
     assert min(answers["yes"], answers["no"]) > case_count(400) // 20, answers
+
+
+def test_a_counterexample_is_a_row_of_the_stream() -> None:
+    """It has a value in each NOT NULL column that a condition names, though no box does."""
+    required = hg.Stream("s", (Attribute("n", INT), Attribute("u", STRING, nullable=False)))
+    decision = hg.implies("n = 2 OR (u = 'a' AND u = 'b')", "n = 3", required)
+    assert decision.answer == "no"
+    assert decision.witness is not None
+    assert decision.witness["u"] is not None

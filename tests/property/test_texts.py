@@ -198,6 +198,15 @@ def test_answers(matched: list[str], unmatched: list[str], answer: str) -> None:
     assert find_text(TextCondition(EVERYTHING, *sides))[0] == answer
 
 
+def test_escapes_of_ilike_are_read_in_lower_case() -> None:
+    """`_bAb` with the escape A is `_bab`, as the matcher has it; nothing is escaped."""
+    pattern = Pattern("ILIKE", "_bAb", "A")
+    answer, text = find_text(TextCondition(EVERYTHING, frozenset({pattern})))
+    assert answer is Answer.YES
+    assert text is not None
+    assert pattern.matcher.matches(text)
+
+
 def test_many_patterns_are_quick() -> None:
     """Of two hundred patterns only those take part that a text violates."""
     contained = frozenset(Pattern("ILIKE", f"%word{n}%") for n in range(20))

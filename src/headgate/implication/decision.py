@@ -37,8 +37,8 @@ from headgate.predicate import (
     iter_atoms,
     to_monotone,
 )
-from headgate.predicate.satisfiability import MAX_SECONDS
-from headgate.schema import Stream, Value
+from headgate.predicate.satisfiability import MAX_SECONDS, pick_example
+from headgate.schema import EVERYTHING, Stream, Value
 from headgate.sql import render_row
 
 MAX_SEARCHED_PARTS = 50  # where conditions may contradict each other
@@ -222,6 +222,11 @@ def _find_row(part: Part, pair: PredicatePair) -> Satisfiability:
         row = {column.key: result.witness.get(column.key) for column in columns}
     else:
         row = pair.example_row(part)
+    # A row of the stream has a value in each NOT NULL column, also where no box mentions it.
+    for column in pair.constraints.required:
+        if row.get(column.key) is None:
+            domain = pair.constraints.domains.get(column, EVERYTHING)
+            row[column.key] = column.type.value(pick_example(domain, column.type))
     assert evaluate(pair.query, row) is True
     assert evaluate(pair.stream, row) is not True
     return Satisfiability(Answer.YES, row)

@@ -194,7 +194,7 @@ class _Guess:
         column, *remaining = order
         for ordinal in self.candidates(column):
             self.tries += 1
-            if self.tries > MAX_TRIES:
+            if self.tries > MAX_TRIES or time.thread_time() > self.narrowing.deadline:
                 return False
             self.row[column.key] = column.type.value(ordinal)
             if self.is_consistent(column) and self.assign(remaining):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice, product
 
 from headgate.predicate.answer import Answer
 from headgate.predicate.atoms import Pattern
@@ -21,11 +22,12 @@ from headgate.predicate.pattern.automaton import (
     build_like_automaton,
     build_regex_automaton,
 )
-from headgate.predicate.pattern.like import ANY_MANY, parse_like
+from headgate.predicate.pattern.like import ANY_MANY, LikePattern, parse_like
 from headgate.predicate.pattern.product import Steps, StepsExhausted, search_product
 from headgate.schema import EVERYTHING, ValueSet
 
 MAX_PAIR_STEPS = 20_000  # of the automata of two patterns
+MAX_TRIED_PAIRS = 1_000  # of patterns that may exclude each other
 MAX_TEXTS = 1_000  # of a finite set, which are tried one by one
 SEPARATORS = ("", "~", " ")  # between the examples of patterns in one text
 
@@ -72,11 +74,10 @@ def find_text(condition: TextCondition) -> tuple[Answer, str | None]:
 def _search_text(condition: TextCondition, text: str) -> tuple[Answer, str | None]:
     """Search products of automata; each round, a pattern joins that the last text violates."""
     # Two patterns that exclude each other are the usual reason why there is no text.
-    for unmatched in condition.unmatched:
-        if unmatched.matcher.matches(text) and any(
-            implies_pattern(matched, unmatched) for matched in condition.matched
-        ):
-            return Answer.NO, None
+    violated = (pattern for pattern in condition.unmatched if pattern.matcher.matches(text))
+    pairs = islice(product(condition.matched, violated), MAX_TRIED_PAIRS)
+    if any(implies_pattern(matched, unmatched) for matched, unmatched in pairs):
+        return Answer.NO, None
     accepting: list[Automaton] = []
     rejecting: list[Automaton] = []
     joined: set[Pattern | ValueSet] = set()
@@ -140,7 +141,7 @@ def _guess_texts(condition: TextCondition) -> Iterator[str]:
     last: list[str] = []
     for pattern in sorted(condition.matched, key=lambda pattern: (pattern.kind, pattern.text)):
         example = make_example(pattern)
-        pieces = () if pattern.kind == "RLIKE" else parse_like(pattern.text, pattern.escape).pieces
+        pieces = () if pattern.kind == "RLIKE" else _parse(pattern).pieces
         starts_free = not pieces or pieces[0] is ANY_MANY
         ends_free = not pieces or pieces[-1] is ANY_MANY
         (middle if starts_free and ends_free else last if starts_free else first).append(example)
@@ -161,5 +162,10 @@ def make_example(pattern: Pattern) -> str:
     """Return a text that a pattern matches, or probably matches."""
     if pattern.kind == "RLIKE":
         return sample_regex(pattern.text)
+    return _parse(pattern).example()
+
+
+def _parse(pattern: Pattern) -> LikePattern:
+    """Parse LIKE, or ILIKE in lower case, as its matcher does."""
     text = pattern.text.lower() if pattern.kind == "ILIKE" else pattern.text
-    return parse_like(text, pattern.escape).example()
+    return parse_like(text, pattern.escape)

@@ -205,3 +205,12 @@ def test_two_conditions_are_compared_alike_in_any_company() -> None:
         for inner, outer in ((0, 1), (1, 0)):
             implied = first + inner in together.implied_by[first + outer]
             assert implied == (inner in order.implied_by[outer])
+
+
+def test_rows_that_refute_have_all_required_values() -> None:
+    """A row that refutes one pair says nothing about a NOT NULL column that this pair lacks."""
+    fillers = [f"t NOT LIKE '%a%' OR c = {x}" for x in range(12)]
+    order = order_of(
+        "t LIKE '%ab%'", "t LIKE '%a%' AND b IS NOT NULL", "t NOT LIKE '%z%'", *fillers
+    )
+    assert 0 in order.implied_by[1]

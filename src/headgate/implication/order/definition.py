@@ -59,7 +59,8 @@ def order_by_definition(conditions: Sequence[Predicate], stream: Stream) -> Orde
     same_as = list(range(len(conditions)))
     for q in places:
         equal = (p for p in places if answers[p, q] is answers[q, p] is Answer.YES)
-        same_as[q] = min([q, *equal])
+        # By way of the first that it equals: whether it equals that one's first may be unknown.
+        same_as[q] = same_as[min([q, *equal])]
     # Only the first of equal queries is ordered.
     firsts = [q for q in places if same_as[q] == q]
     below = {(p, q) for p in firsts for q in firsts if p != q and answers[p, q] is Answer.YES}

@@ -89,7 +89,7 @@ def find_pairs_by_examples(
                 proven.add(q)
                 proven.update(pairs.implied[q])
             elif implication.witness is not None:
-                rows_of_p.append(implication.witness)
+                rows_of_p.append(_complete_row(implication.witness, stream))
             elif implication.answer is Answer.UNKNOWN:
                 pairs.undecided.append((p, q))
         proven.discard(p)

@@ -31,6 +31,7 @@ from headgate.predicate.pattern.regex_tree import (
 )
 
 MAX_SYMBOLS = 2_000  # of a pattern, beyond which it has no automaton
+MAX_KNOWN_STEPS = 50_000  # of an automaton, beyond which it forgets them
 
 
 class Symbol(NamedTuple):
@@ -45,11 +46,13 @@ class Automaton(Protocol):
 
     `is_dead(state)` and `is_settled(state)` say that no, or every, continuation is accepted. They
     may miss some. `distance` is a guess of how many letters acceptance is away. `ignore_case`: it
-    reads lower case.
+    reads lower case. `work` counts what steps cost beyond one unit each, whether or not a step was
+    taken before, so that budgets do not depend on what else was decided.
     """
 
     start: Any
     ignore_case: bool
+    work: int
 
     def step(self, state: Any, symbol: Symbol) -> Any: ...
 
@@ -76,6 +79,7 @@ class LikeAutomaton:
 
     def __init__(self, pattern: LikePattern, *, ignore_case: bool) -> None:
         self.start = 1
+        self.work = 0
         self.ignore_case = ignore_case
         self.loops = 0  # the positions at which a `%` stands
         self.any_one = 0  # the positions before a `_`
@@ -135,6 +139,7 @@ class RangesAutomaton:
     def __init__(self, cuts: tuple[str, ...], *, starts_inside: bool) -> None:
         self.cuts = cuts
         self.starts_inside = starts_inside
+        self.work = 0
         self.start = self._state("")
 
     def _state(self, text: str) -> str | bool:
@@ -201,7 +206,8 @@ class RegexAutomaton:
         self.final = self._build(tree, 0)
         self.start = (1, _Surroundings(at_start=True))
         self.begins_at_start = self._check_start()
-        self._steps: dict[tuple[Any, str], Any] = {}
+        self.work = 0
+        self._steps: dict[tuple[Any, str], tuple[Any, int]] = {}
         self._closures: dict[Any, int] = {}
 
     def _node(self) -> int:
@@ -284,30 +290,38 @@ class RegexAutomaton:
         return closed
 
     def step(self, state: Any, symbol: Symbol) -> Any:
-        key = (state, symbol.character)
-        target = self._steps.get(key)
-        if target is None:
-            target = self._steps[key] = self._compute_step(state, symbol.character)
-        return target
-
-    def _compute_step(self, state: Any, character: str) -> Any:
         if state == self.SETTLED:
             return state
+        key = (state, symbol.character)
+        known = self._steps.get(key)
+        if known is None:
+            if len(self._steps) > MAX_KNOWN_STEPS:
+                self._steps.clear()
+                self._closures.clear()
+            known = self._steps[key] = self._compute_step(state, symbol.character)
+        target, nodes = known
+        self.work += nodes
+        return target
+
+    def _compute_step(self, state: Any, character: str) -> tuple[Any, int]:
+        """Return the next state, and how many nodes were visited for it."""
         nodes, before = state
         # The search may begin at any character: node 0 is always there.
         closed = self._close(nodes | 1, before, character)
+        visited = closed.bit_count()
         if closed >> self.final & 1:
-            return self.SETTLED
+            return self.SETTLED, visited
         target = 1
         for node in _iter_bits(closed):
             for edge in self.edges[node]:
                 if isinstance(edge.label, CharacterSet) and character in edge.label:
                     target |= 1 << edge.target
         # Only what some place depends on is remembered.
-        return target, _Surroundings(
+        surroundings = _Surroundings(
             after_word=bool(self.places & _WORD_PLACES) and character in WORD,
             after_return=Place.LAST_LINE_END in self.places and character == "\r",
         )
+        return (target, surroundings), visited
 
     def accepts(self, state: Any) -> bool:
         if state == self.SETTLED:

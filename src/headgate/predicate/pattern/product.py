@@ -54,6 +54,7 @@ def search_product(
         if _accepts(automata, count, states):
             return text
         steps.take(len(symbols) * len(automata))
+        work = sum(automaton.work for automaton in automata)
         for symbol in symbols:
             target = _step(automata, count, states, symbol)
             if target is None or target in seen:
@@ -62,6 +63,7 @@ def search_product(
             distance = sum(map(_distance, accepting, target))
             entry = (distance, length + 1, len(seen), text + symbol.character, target)
             heappush(queue, entry)
+        steps.take(sum(automaton.work for automaton in automata) - work)
     return None
 
 
