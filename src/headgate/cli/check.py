@@ -228,7 +228,8 @@ def _describe_proof(finding: Finding) -> Iterator[str]:
 
 def _summarize(query_set: QuerySet, findings: list[Finding]) -> str:
     answers = Counter(finding.satisfiable for finding in findings)
-    kinds = Counter(query.kind for query in query_set)
+    # An interrupted check has findings on the first queries only.
+    kinds = Counter(query.kind for query in islice(query_set, len(findings)))
     listed = ", ".join(f"{count:,} {kind}" for kind, count in kinds.most_common())
     parts = [f"{format_count(len(findings), 'query')} ({listed})" if listed else "no queries"]
     if answers[Answer.NO]:

@@ -21,7 +21,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from headgate.errors import Position, SqlError, UsageError, make_printable
+from headgate.errors import Position, SqlError, UsageError, make_printable, shorten
 from headgate.events.json_lines import format_json
 from headgate.predicate import Predicate
 from headgate.predicate.answer import Answer
@@ -275,7 +275,7 @@ def print_load_errors(report: LoadReport) -> None:
     out = open_error_console()
     # Thousands of rules often fail for one reason: a few are enough, and the summary has the rest.
     for row in report.errors[:MAX_SHOWN_ERRORS]:
-        name = f" (query {row.id})" if row.id else ""
+        name = f" (query {shorten(row.id, 200)})" if row.id else ""
         out.print(f"[yellow]refused:[/] {escape(str(row.error))}{escape(name)}")
     if len(report.errors) > MAX_SHOWN_ERRORS:
         out.print(f"… and {len(report.errors) - MAX_SHOWN_ERRORS:,} more")

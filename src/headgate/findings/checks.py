@@ -344,7 +344,9 @@ def _describe_unknowns(order: Order, number: int, ids: Sequence[str]) -> str:
     unknown = order.undecided.get(number, [])
     if unknown:
         listed = list_ids([ids[p] for p in unknown])
-        reasons.append(f"it is open whether it is implied by {listed}: no proof within the limits")
+        reasons.append(
+            f"it is open whether it is implied by {listed}: no proof within the limits of time"
+        )
     if number in order.skipped:
         reasons.append("it was not compared with others, because no row of it is known")
     if not order.is_complete:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from headgate._display import format_count, render_table
-from headgate.errors import QuerySetError, SqlError, did_you_mean
+from headgate.errors import QuerySetError, SqlError, UsageError, did_you_mean
 from headgate.predicate import Satisfiability, collect_columns, decide_satisfiability
 from headgate.schema import Schema
 from headgate.sql import render_schema, render_select
@@ -198,6 +198,10 @@ class QuerySet:
         return [query for query in self if query.kind == "filter" and query.stream_name == stream]
 
     def __getitem__(self, query_id: str) -> Query:
+        if not isinstance(query_id, str):
+            raise UsageError(
+                f"queries have ids, which are strings, not {query_id!r}; list(queries)[…] counts"
+            )
         try:
             return self._queries[query_id]
         except KeyError:

@@ -42,7 +42,7 @@ Row = Mapping[str, Value | None]
 class ProvenPairs:
     """By condition those that it implies; undecided pairs; and conditions without a row.
 
-    `is_complete` is False if the time of the run was spent, or there were too many pairs.
+    `is_complete` is False if there were too many pairs.
     """
 
     implied: list[list[int]]
@@ -81,7 +81,6 @@ def find_pairs_by_examples(
             if q in proven or not all(evaluate(conditions[q], row) is True for row in rows_of_p):
                 continue
             if time.process_time() > deadline:
-                pairs.is_complete = False
                 pairs.undecided.append((p, q))
                 continue
             implication = decide_pair(conditions[p], conditions[q], stream)

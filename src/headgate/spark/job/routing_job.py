@@ -175,7 +175,8 @@ def _open_queries(context: JobContext) -> VersionFollower:
     config, state, note = context.config, context.state, context.callbacks.on_note
     stays = context.sink.root is not None
     # files on the disk keep their columns for good; other sinks have none to keep
-    columns = read_job_facts(state).get("columns") if stays else None
+    began = context.log.last_batch is not None
+    columns = read_job_facts(state, began=began).get("columns") if stays else None
     names = tuple(source.stream for source in config.sources if source.stream is not None)
     selection = QuerySelection(
         names or None,
@@ -194,7 +195,7 @@ def _open_queries(context: JobContext) -> VersionFollower:
         "expand": str(config.continuous.expand).lower(),
         "columns": queries.columns if stays else None,
     }
-    check_job_facts(state, facts)
+    check_job_facts(state, facts, began=began)
     for text in queries.current.left_out:
         note(f"left out: {text}")
     return queries

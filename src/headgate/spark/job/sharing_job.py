@@ -153,7 +153,7 @@ def open_sharing_job(context: JobContext, sharing: SharingConfig) -> SharingJob:
         "mode": "sharing",
         "application": application,
     }
-    check_job_facts(state, facts)
+    check_job_facts(state, facts, began=context.log.last_batch is not None)
     sources = open_sources(config, context.checkpoint)
     if exchange is not None:
         exchange.claim(state, began=context.log.last_batch is not None)

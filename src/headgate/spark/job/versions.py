@@ -142,8 +142,8 @@ class VersionFollower:
         if None not in (self.columns, columns) and columns != self.columns:
             raise JobError(
                 f"with version {number} a match would have other columns than those in the output, "
-                f"which {JOB_FILE} in the job's state lists; keep other attributes, give the new "
-                f"schema a job of its own, or restore {JOB_FILE} if it was changed"
+                f"which {JOB_FILE} in the job's state lists; keep other attributes, or give the "
+                "new schema a job of its own"
             )
         self.columns = columns or self.columns
         self._fingerprint = fingerprint(snapshot.directory)

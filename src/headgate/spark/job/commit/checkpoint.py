@@ -30,6 +30,7 @@ from headgate.spark.job.commit.records import START_AFRESH
 
 _CRC_HEADER = struct.Struct(">4sI")  # a magic word, and how many bytes each checksum is for
 _CRC_MAGIC = b"crc\0"
+_NEW_CRC = _CRC_HEADER.pack(_CRC_MAGIC, 512)  # as Hadoop writes it: 512 bytes per checksum
 _LOG_NAME = re.compile(r"\d+(\.compact)?")
 
 
@@ -52,10 +53,20 @@ def check_checkpoint(checkpoint: Path) -> None:
     """Raise a JobError for a file of offsets, commits or sources that is not what Spark wrote."""
     # Spark keeps a hundred batches, and deletes what a compacted log replaces
     folders = [checkpoint / "offsets", checkpoint / "commits", *checkpoint.glob("sources/*")]
+    has_checksums = _locate_crc(checkpoint / "metadata").exists()
     for folder in folders:
-        for path in sorted(folder.glob("[0-9]*")):
-            if _LOG_NAME.fullmatch(path.name):
-                read_checked(path)
+        paths = [path for path in folder.glob("[0-9]*") if _LOG_NAME.fullmatch(path.name)]
+        paths.sort(key=lambda path: int(path.stem))
+        for path in paths:
+            read_checked(path)
+            # a crash between two renames leaves the newest file without its checksums
+            if has_checksums and not _locate_crc(path).exists():
+                if path != paths[-1]:
+                    raise JobError(
+                        f"{_locate_crc(path)}: Hadoop's checksum of {path.name} is gone; restore "
+                        f"Spark's checkpoint and the log together, or {START_AFRESH}"
+                    )
+                _locate_crc(path).write_bytes(_compute_crc_file(path.read_bytes(), _NEW_CRC))
 
 
 def list_planned_files(checkpoint: Path, source: int, batch: int) -> list[str]:
@@ -101,7 +112,7 @@ def read_checked(path: Path) -> str:
     """Return the text of a file of Spark, or raise a JobError if it does not fit its checksums."""
     content = path.read_bytes()
     try:
-        checksums = path.with_name(f".{path.name}.crc").read_bytes()
+        checksums = _locate_crc(path).read_bytes()
     except FileNotFoundError:
         checksums = b""
     # none after a crash between two renames, and on file systems that keep them elsewhere
@@ -111,6 +122,10 @@ def read_checked(path: Path) -> str:
             f"checkpoint and the log together, or {START_AFRESH}"
         )
     return content.decode("utf-8")
+
+
+def _locate_crc(path: Path) -> Path:
+    return path.with_name(f".{path.name}.crc")
 
 
 def _compute_crc_file(content: bytes, written: bytes) -> bytes:

@@ -11,7 +11,6 @@ before anything is read.
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -28,7 +27,7 @@ from headgate.spark.job.commit.output import (
     list_unbounded_folders,
     write_atomically,
 )
-from headgate.spark.job.commit.records import START_AFRESH
+from headgate.spark.job.commit.records import START_AFRESH, seal_record, unseal_record
 
 MARK_FILE = ".job"
 JOB_FILE = "job.json"
@@ -125,7 +124,7 @@ def _read_mark(directory: Path) -> str | None:
 
 
 def _damaged(path: Path) -> JobError:
-    return JobError(f"{path}: was changed or damaged; restore it")
+    return JobError(f"{path}: was changed or damaged; restore it, or {START_AFRESH}")
 
 
 def check_batches(log: BatchLog, checkpoint: Path, first: int = 0) -> None:
@@ -153,29 +152,34 @@ def check_batches(log: BatchLog, checkpoint: Path, first: int = 0) -> None:
         )
 
 
-def read_job_facts(state: Path) -> dict[str, str | None]:
-    """Return what earlier runs recorded about the job; nothing before the first."""
+def read_job_facts(state: Path, *, began: bool) -> dict[str, str | None]:
+    """Return what earlier runs recorded about the job; nothing before the first.
+
+    `began` says whether the log knows of any batch: then there is a record.
+    """
+    path = state / JOB_FILE
     try:
-        facts = json.loads((state / JOB_FILE).read_text(encoding="utf-8"))
+        facts = unseal_record(path.read_bytes())
     except FileNotFoundError:
+        if began:
+            raise JobError(f"{path}: is gone; restore it, or {START_AFRESH}") from None
         return {}
     except (ValueError, RecursionError):
-        raise _damaged(state / JOB_FILE) from None
-    if not isinstance(facts, dict) or not all(isinstance(f, str | None) for f in facts.values()):
-        raise _damaged(state / JOB_FILE)
+        raise _damaged(path) from None
+    del facts["checksum"]
     return facts
 
 
-def check_job_facts(state: Path, facts: JobFacts) -> None:
+def check_job_facts(state: Path, facts: JobFacts, *, began: bool) -> None:
     """Raise a JobError if the job is not what it was; record what it is for the next run."""
-    before = read_job_facts(state)
+    before = read_job_facts(state, began=began)
     for key, now in facts.items():
         # a fact that earlier runs did not record is taken as it is now
         if before.get(key) not in (None, now):
             raise JobError(
                 f"{state}: the {key} of this job was {before[key]}, and is {now} now; "
                 "a job cannot become another, so give this one a `sink.path` and `checkpoint` "
-                f"of its own, or restore {JOB_FILE} there if it was changed"
+                "of its own"
             )
     if before != facts:
-        write_atomically(state / JOB_FILE, json.dumps(dict(facts), indent=1) + "\n")
+        write_atomically(state / JOB_FILE, seal_record(dict(facts)))
