@@ -15,6 +15,8 @@ from itertools import combinations, pairwise
 from typing import Any
 
 from headgate._display import render_fields, render_table
+from headgate.errors import EventError
+from headgate.events import batch_from_rows
 from headgate.events.json_lines import format_json
 from headgate.matching import Placement
 from headgate.predicate import (
@@ -384,6 +386,7 @@ def explain(
     # Without an event there is nothing to evaluate.
     if row is None:
         return Explanation(query, needed, names, placement=placement)
+    row = {**row, **_read_row(query, row)}
     return Explanation(
         query,
         needed,
@@ -394,6 +397,18 @@ def explain(
         find_flip(query, row),
         placement,
     )
+
+
+def _read_row(query: Query, row: Row) -> Row:
+    """Return the values that a filter reads, as their types have them; 3 is a DECIMAL, too."""
+    if len(query.sources) > 1:
+        return {}
+    used = [column.name for column in collect_columns(query.where)]
+    batch = batch_from_rows([row], query.sources[0].stream, columns=used)
+    if batch.dead:
+        raise EventError(f"the event cannot be read: {batch.dead[0].reason}")
+    rows: list[dict[str, Any]] = batch.table.to_pylist()
+    return rows[0] if rows else {}
 
 
 def format_value(value: Any) -> str:
