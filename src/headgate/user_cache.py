@@ -56,7 +56,8 @@ def _list_homes() -> Iterator[Path]:
 def _note_shared(shared: Path, home: Path) -> None:
     logging.getLogger("headgate").warning(
         "nothing is cached in %s: other users can write there, or in a directory above it; "
-        "remove it and run `chmod go-w %s`, or set XDG_CACHE_HOME to a directory of your own",
+        "remove what it holds and run `chmod go-w %s`, or set XDG_CACHE_HOME to a directory of "
+        "your own",
         home,
         shared,
     )

@@ -32,6 +32,7 @@ from headgate.snapshot.arrays import encode_queries
 from headgate.snapshot.arrays.texts import pack
 from headgate.snapshot.files import checksum, flatten_arrays, write_arrays
 from headgate.snapshot.segments import kind_of
+from tests.scale import slow_unless_in
 from tests.snapshot.sets import SCHEMA, numbered, query, query_set
 
 FILES = ("manifest.json", "0-base.arrow", "1-tombstones.arrow", "2-delta.arrow")
@@ -315,7 +316,7 @@ print(len(snapshot.query_set()), index.match([{"qty": 1, "price": 38}]).total)
 """
 
 
-@pytest.mark.parametrize("damage", ["cut", "overwritten"])
+@pytest.mark.parametrize("damage", slow_unless_in(["cut"], ["cut", "overwritten"]))
 def test_what_happens_to_the_files_of_an_open_snapshot_does_no_harm(
     tmp_path: Path, damage: str
 ) -> None:

@@ -15,6 +15,7 @@ from headgate.errors import HeadgateError
 from headgate.snapshot import publish
 from headgate.spark.job.commit.compaction import compact
 from headgate.spark.job.runner import run
+from tests.scale import slow_unless_in
 from tests.spark.job.jobs import WHERES, events, matches_in, queries
 
 PIPELINE = """
@@ -188,7 +189,7 @@ def _change_path(path: Path) -> None:
     path.write_text(text.replace(".jsonl", ".jsonx"))
 
 
-@pytest.mark.parametrize("damage", OUTPUT_DAMAGE)
+@pytest.mark.parametrize("damage", slow_unless_in(list(OUTPUT_DAMAGE)[:4], OUTPUT_DAMAGE))
 def test_damaged_output_is_refused(stateful_job: FinishedJob, damage: str) -> None:
     stateful_job.restore()
     apply, said = OUTPUT_DAMAGE[damage]
@@ -197,7 +198,7 @@ def test_damaged_output_is_refused(stateful_job: FinishedJob, damage: str) -> No
         stateful_job.run()
 
 
-@pytest.mark.parametrize("damage", LOG_DAMAGE)
+@pytest.mark.parametrize("damage", slow_unless_in(list(LOG_DAMAGE)[-4:], LOG_DAMAGE))
 def test_a_damaged_log_is_refused(plain_job: FinishedJob, damage: str) -> None:
     plain_job.restore()
     apply, said = LOG_DAMAGE[damage]
