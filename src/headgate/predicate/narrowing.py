@@ -7,8 +7,6 @@ conjunction is never TRUE.
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -29,6 +27,7 @@ from headgate.predicate.atoms import (
     Within,
 )
 from headgate.predicate.comparison import values_where, zone_of
+from headgate.predicate.deadline import NO_DEADLINE, Deadline
 from headgate.predicate.pattern.finite import list_candidate_texts
 from headgate.predicate.pattern.like import ANY_MANY, parse_like
 from headgate.predicate.texts import TextCondition, find_text, make_example
@@ -56,7 +55,7 @@ class Narrowing:
     A column is in `sets` once an atom mentions it. One with patterns is in `patterns`, too, and
     `texts` has a text of it that fulfils all conditions on it; None where that is open.
     `contradiction` says what was impossible, and means something only after a method has returned
-    False. Past the `deadline`, in processor time of the thread, no text is looked for.
+    False. Past the `deadline` no text is looked for.
     """
 
     domains: Mapping[Column, ValueSet]
@@ -67,7 +66,7 @@ class Narrowing:
     patterns: dict[Column, Patterns] = field(default_factory=dict)
     texts: dict[Column, str | None] = field(default_factory=dict)
     contradiction: str = ""
-    deadline: float = math.inf
+    deadline: Deadline = NO_DEADLINE
 
     def copy(self) -> Narrowing:
         return replace(
@@ -122,7 +121,7 @@ class Narrowing:
         text = self.texts.get(column)
         if text is not None and text in self.sets[column]:
             return True
-        if time.thread_time() > self.deadline:
+        if self.deadline.is_over():
             self.texts[column] = None
             return True
         answer, self.texts[column] = find_text(self.text_condition(column))

@@ -10,13 +10,13 @@ values. The rest is "unknown": past the budget, or where comparisons leave it op
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 
 from headgate.predicate.answer import Answer
 from headgate.predicate.atoms import MIRROR, Atom, Column, Compare
+from headgate.predicate.deadline import Deadline
 from headgate.predicate.evaluation import evaluate, evaluate_atom
 from headgate.predicate.monotone import expand_truth_tests
 from headgate.predicate.narrowing import Narrowing, values_within_bound
@@ -67,7 +67,7 @@ def decide_satisfiability(
 
     The answer is unknown past a budget of steps, or of seconds of processor time.
     """
-    deadline = time.thread_time() + seconds
+    deadline = Deadline(seconds)
     start = Narrowing(domains or {}, frozenset(required), deadline=deadline)
     # A NOT NULL column needs a value of its domain, whether or not the branch mentions it.
     if not all(start.narrow(column, EVERYTHING) for column in start.required):
@@ -79,7 +79,7 @@ def decide_satisfiability(
     while stack:
         if steps > budget:
             return Satisfiability(Answer.UNKNOWN, reason=f"no answer within {budget:,} steps")
-        if time.thread_time() > deadline:
+        if deadline.is_over():
             return Satisfiability(Answer.UNKNOWN, reason=f"no answer within {seconds:g} seconds")
         branch = stack.pop()
         narrowing = branch.narrowing
@@ -194,7 +194,7 @@ class _Guess:
         column, *remaining = order
         for ordinal in self.candidates(column):
             self.tries += 1
-            if self.tries > MAX_TRIES or time.thread_time() > self.narrowing.deadline:
+            if self.tries > MAX_TRIES or self.narrowing.deadline.is_over():
                 return False
             self.row[column.key] = column.type.value(ordinal)
             if self.is_consistent(column) and self.assign(remaining):

@@ -13,7 +13,17 @@ from dataclasses import dataclass
 from headgate.errors import ExpansionTooLarge
 from headgate.implication.conditions import replace_conditions
 from headgate.implication.order.hull import Hull, Side, compute_hull
-from headgate.predicate import Column, Compare, Matches, Predicate, collect_columns, conjunction
+from headgate.predicate import (
+    Column,
+    Compare,
+    Matches,
+    Predicate,
+    collect_columns,
+    conjunction,
+    iter_atoms,
+)
+from headgate.predicate.atoms import Atom
+from headgate.predicate.narrowing import prefix_range
 from headgate.predicate.normal_form import to_conjunctions
 from headgate.predicate.tree import order_free_key
 from headgate.schema import BIGINT, Attribute, Stream, ValueSet
@@ -73,10 +83,9 @@ def _list_plain_parts(
     condition: Predicate, attributes: dict[Column, Attribute], stream: Stream
 ) -> list[Hull] | None:
     """Return the products of which a condition is the union; None if it is opaque."""
-    conditions: dict[Column, Matches | Compare] = {}
-    replaced = replace_conditions(condition, conditions)
-    if conditions:
+    if any(map(_is_opaque, iter_atoms(condition))):
         return None
+    replaced = replace_conditions(condition, {})
     for column in collect_columns(replaced):
         if column not in attributes:
             attributes[column] = stream[column.name]
@@ -84,6 +93,13 @@ def _list_plain_parts(
         return _list_parts(replaced, attributes)
     except ExpansionTooLarge:
         return None
+
+
+def _is_opaque(atom: Atom) -> bool:
+    """Return whether no set of values is the same: for a comparison, and for most patterns."""
+    return isinstance(atom, Compare) or (
+        isinstance(atom, Matches) and not prefix_range(atom.pattern)[1]
+    )
 
 
 def _make_opaque_part(number: int, attributes: dict[Column, Attribute]) -> Hull:

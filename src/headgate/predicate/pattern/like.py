@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import lru_cache
 from itertools import groupby
 
 from headgate.predicate.pattern.errors import PatternRefused
@@ -133,6 +134,7 @@ class LikePattern:
         return start >= at and others[-1].end_at(text, start) is not None
 
 
+@lru_cache(maxsize=100_000)
 def parse_like(pattern: str, escape: str = "\\") -> LikePattern:
     r"""Parse a LIKE pattern. The escape character may precede `_`, `%` and itself only.
 
