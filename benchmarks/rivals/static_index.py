@@ -182,7 +182,7 @@ class StaticIndex(BaseIndex):
         try:
             parts = to_conjunctions(query.where)
         except ExpansionTooLarge as error:
-            raise QuerySetError(f"`{query.id}` is {error}") from None
+            raise QuerySetError(f"`{query.id}`: {error}") from None
         for flaw in (cls._find_flaw(atom) for atoms in parts for atom in atoms):
             if flaw is not None:
                 raise QuerySetError(f"`{query.id}` has {flaw}")

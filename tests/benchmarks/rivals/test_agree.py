@@ -150,7 +150,9 @@ def test_refused_by_name(kind: type[StaticIndex]) -> None:
         with pytest.raises(QuerySetError, match="indexes comparisons with constants only"):
             index.update(refused)
     many = " AND ".join(f"(a = {n} OR b = {n})" for n in range(10))
-    with pytest.raises(QuerySetError, match="`r` is an OR of 1,024 conjunctions"):
+    with pytest.raises(
+        QuerySetError, match="`r`: as an OR of ANDs the condition has 1,024 alternatives"
+    ):
         index.insert(query(stream, "r", many))
     assert index.match([{"a": 2}]).ids().to_pylist() == [["q"]]
 

@@ -65,7 +65,7 @@ def find_pairs_by_examples(
     are done.
     """
     pairs = ProvenPairs([[] for _ in conditions])
-    rows = [example and _complete_row(example, stream) for example in examples]
+    rows = [None if row is None else _complete_row(row, stream) for row in examples]
     pairs.without_row = [at for at, row in enumerate(rows) if row is None]
     candidates = _list_candidates(conditions, opaque, stream, rows, pairs)
     sizes = np.array([len(others) for others in candidates], np.int64)

@@ -59,6 +59,7 @@ from headgate.snapshot.arrays.operands import (
 from headgate.snapshot.arrays.queries import EncodedQueries, decode_frames
 from headgate.snapshot.arrays.texts import LENIENT, Texts, unpack
 from headgate.snapshot.arrays.trees import AND, NOT, OR, TRUTH, TRUTH_VALUES, Trees
+from headgate.sql.query import MAX_ID_LENGTH, find_id_problem
 
 MAX_DEPTH = 400  # of a condition; SQL has a limit of its own, which leads to less
 
@@ -355,6 +356,20 @@ def _check_queries(encoded: EncodedQueries, schema: Schema) -> Iterator[str]:
     has_text = np.diff(encoded.metadata.offsets) > 0
     wrong = has_text & (encoded.has_metadata == 0)
     yield from _report("has_metadata", wrong, encoded.has_metadata, "but there is a text")
+    yield from _check_ids(encoded.ids)
+
+
+def _check_ids(ids: Texts) -> Iterator[str]:
+    """Check that each id is one; only those that may be none are looked at one by one."""
+    lengths = np.diff(ids.offsets)
+    doubtful = (lengths == 0) | (lengths > MAX_ID_LENGTH)
+    nulls = np.flatnonzero(ids.data == 0)
+    doubtful[np.searchsorted(ids.offsets, nulls, side="right") - 1] = True
+    for number in np.flatnonzero(doubtful).tolist():
+        start, end = ids.offsets[number : number + 2]
+        problem = find_id_problem(ids.data[start:end].tobytes().decode())
+        if problem:
+            yield f"ids[{number}]: {problem}"
 
 
 def _check_frames(encoded: EncodedQueries, frames: list[Query], schema: Schema) -> Iterator[str]:
