@@ -38,6 +38,7 @@ from headgate.schema import (
     Type,
     ValueSet,
 )
+from headgate.sql.query import find_id_problem
 
 TYPES: tuple[Type, ...] = (
     BOOLEAN,

@@ -367,7 +367,7 @@ def _check_ids(ids: Texts) -> Iterator[str]:
     doubtful[np.searchsorted(ids.offsets, nulls, side="right") - 1] = True
     for number in np.flatnonzero(doubtful).tolist():
         start, end = ids.offsets[number : number + 2]
-        problem = find_id_problem(ids.data[start:end].tobytes().decode())
+        problem = find_id_problem(ids.data[start:end].tobytes().decode(errors="replace"))
         if problem:
             yield f"ids[{number}]: {problem}"
 
