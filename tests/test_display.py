@@ -21,6 +21,7 @@ from headgate.sql.query import Source
 from headgate.stateful.analysis.verdict import check_memory
 
 HOSTILE = "<script>alert('&\")</script>\x1b[31m\u202e\ud800"
+READABLE = HOSTILE.replace("\ud800", "")  # which an event cannot hold
 TEXT_SHOWN = "<script>alert('&\")</script>"
 ALLOWED = {"div", "table", "thead", "tbody", "tr", "th", "td", "b"}
 
@@ -108,7 +109,7 @@ VALUES: dict[str, Callable[[], Any]] = {
     "finding": lambda: hg.check(make_hostile_set())[1],
     "findings": lambda: hg.check(make_hostile_set()),
     "explanation": lambda: hg.explain(filter_on(HOSTILE, HOSTILE_WHERE)),
-    "explained event": lambda: hg.explain(filter_on(HOSTILE, HOSTILE_WHERE), {"text": HOSTILE}),
+    "explained event": lambda: hg.explain(filter_on(HOSTILE, HOSTILE_WHERE), {"text": READABLE}),
     "verdict": lambda: check_memory(count_by_text()),
     "implication": lambda: hg.implies(f"{HOSTILE_WHERE} AND `a<i>` > 3", "`a<i>` > 5", STREAM),
     "relaxation": lambda: hg.relax(HOSTILE_WHERE, "text = '<b>'", STREAM),
