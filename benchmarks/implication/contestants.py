@@ -112,7 +112,7 @@ class Tried:
 
     turns: Turns
     verdicts: Verdicts
-    most_parts: int
+    max_parts: int
     left_out: str
 
     @staticmethod

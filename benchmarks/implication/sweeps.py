@@ -186,7 +186,7 @@ def make_round(
         else:
             contestants.append(tried.contestant(truth))
         if variant.is_exact and variant.index is None:
-            stored.append(f"{variant.name} {tried.most_parts:,}")
+            stored.append(f"{variant.name} {tried.max_parts:,}")
     facts[f"at {size}, most parts stored at once"] = ", ".join(stored)
     return Round(size, (*contestants, *make_compiled(pairs, truth, TIMES)), lambda: facts)
 

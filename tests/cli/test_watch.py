@@ -43,9 +43,9 @@ def test_what_continuous_queries_store_is_reported_with_their_bounds(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     stored = {
-        "paid": BoundedProgress(rows=3, values=6, bytes=48, most_values=18, most_bytes=144),
-        "huge": BoundedProgress(rows=1, values=1, bytes=8, most_values=10**20, most_bytes=10**21),
-        "open": BoundedProgress(rows=0, values=2, bytes=9, most_values=None, most_bytes=None),
+        "paid": BoundedProgress(rows=3, values=6, bytes=48, max_values=18, max_bytes=144),
+        "huge": BoundedProgress(rows=1, values=1, bytes=8, max_values=10**20, max_bytes=10**21),
+        "open": BoundedProgress(rows=0, values=2, bytes=9, max_values=None, max_bytes=None),
     }
     batch = BatchResult(0, 1, Counts(answers=4), 0.1, {}, None, stored)
     for people in (False, True):
@@ -56,8 +56,8 @@ def test_what_continuous_queries_store_is_reported_with_their_bounds(
         "rows": 3,
         "values": 6,
         "bytes": 48,
-        "most_values": 18,
-        "most_bytes": 144,
+        "max_values": 18,
+        "max_bytes": 144,
     }
     assert text.endswith("0.10 s, 4 answers from 9 stored values")
     assert list(describe_stored_rows(stored)) == [

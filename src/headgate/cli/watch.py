@@ -352,11 +352,11 @@ def describe_stored_rows(continuous: Mapping[str, QueryProgress]) -> Iterator[st
     for query_id, progress in list(continuous.items())[:MAX_SHOWN_QUERIES]:
         answers = f"{query_id}: {format_count(progress.rows, 'answer')}"
         if isinstance(progress, UnboundedProgress):
-            limit = f"{progress.most_state_rows:,} rows"
+            limit = f"{progress.max_state_rows:,} rows"
             yield f"{answers}, Spark keeps {progress.state_rows:,} of at most {limit}"
             continue
         size = f"{format_count(progress.values, 'value')} in {format_count(progress.bytes, 'byte')}"
-        values, bytes_ = progress.most_values, progress.most_bytes
+        values, bytes_ = progress.max_values, progress.max_bytes
         if values is None or bytes_ is None:
             yield f"{answers}, stores {size}"
         else:

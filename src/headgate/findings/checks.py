@@ -94,7 +94,18 @@ class Finding:
         return render_fields(f"query {self.id}", fields)
 
     def as_json(self, *, with_suggestions: bool = True) -> dict[str, Any]:
-        """Return the object that `headgate check --format json` prints for the query."""
+        """Return the object that `headgate check --format json` prints for the query.
+
+        Parameters
+        ----------
+        with_suggestions : bool
+            Whether a verdict on memory comes with suggestions, which take time to compute.
+
+        Returns
+        -------
+        dict
+            An object of plain values.
+        """
         fields: dict[str, Any] = {
             "id": self.id,
             "satisfiable": self.satisfiable,

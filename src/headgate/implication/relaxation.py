@@ -110,6 +110,11 @@ class Relaxation:
         budget : int
             How many sides of boxes may be compared.
 
+        Returns
+        -------
+        iterator of Predicate
+            Boxes that do not overlap; together they are what was missing.
+
         Raises
         ------
         ExpansionTooLarge

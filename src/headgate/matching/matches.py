@@ -94,7 +94,18 @@ class Matches:
         return f"{shown} and {more:,} more" if more > 0 else shown or "none"
 
     def up_to(self, limit: int) -> Matches:
-        """Return the matches of the events whose number is below a limit."""
+        """Return the matches of the events whose number is below a limit.
+
+        Parameters
+        ----------
+        limit : int
+            The number of the first event that is left out.
+
+        Returns
+        -------
+        Matches
+            The matches of the events before it.
+        """
         count = min(max(0, limit - self.first), len(self))
         offsets = self.offsets[: count + 1]
         errors = {event: reason for event, reason in self.errors.items() if event < limit}

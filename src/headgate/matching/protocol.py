@@ -77,10 +77,33 @@ class Index(Protocol):
 
     @classmethod
     def build(cls, stream: Stream, queries: Sequence[Query]) -> Self:
-        """Return an index that holds the queries, at positions 0, 1, 2 and so on."""
+        """Return an index that holds the queries, at positions 0, 1, 2 and so on.
+
+        Parameters
+        ----------
+        stream : Stream
+            The stream that the filters read.
+        queries : sequence of Query
+            Filters on the stream, with ids of their own.
+
+        Returns
+        -------
+        Index
+            An index of this kind.
+        """
 
     def insert(self, query: Query) -> int:
         """Add a query and return its position, one above all given out before.
+
+        Parameters
+        ----------
+        query : Query
+            A filter on the stream.
+
+        Returns
+        -------
+        int
+            The position of the query.
 
         Raises
         ------
@@ -91,6 +114,11 @@ class Index(Protocol):
     def remove(self, query_id: str) -> None:
         """Remove a query; its position stays empty.
 
+        Parameters
+        ----------
+        query_id : str
+            The id of a query that the index holds.
+
         Raises
         ------
         QuerySetError
@@ -100,6 +128,16 @@ class Index(Protocol):
     def update(self, query: Query) -> int:
         """Replace the query of the same id, and return the new position.
 
+        Parameters
+        ----------
+        query : Query
+            A filter on the stream, under the id of one that the index holds.
+
+        Returns
+        -------
+        int
+            The position of the new query; the old one stays empty.
+
         Raises
         ------
         QuerySetError
@@ -107,13 +145,45 @@ class Index(Protocol):
         """
 
     def match(self, events: Any) -> Matches:
-        """Return the matches of all events at once."""
+        """Return the matches of all events at once.
+
+        Parameters
+        ----------
+        events : Table, RecordBatch, DataFrame, list of dict, or EventBatch
+            The events. A value that does not fit its type is an error of its event.
+
+        Returns
+        -------
+        Matches
+            The queries that each event matches, in the order of the events.
+        """
 
     def match_chunks(self, events: Any) -> Iterator[Matches]:
-        """Return the same matches in consecutive chunks, so that memory stays bounded."""
+        """Return the same matches in consecutive chunks, so that memory stays bounded.
+
+        Parameters
+        ----------
+        events : Table, RecordBatch, DataFrame, list of dict, or EventBatch
+            The events, as in `match`.
+
+        Returns
+        -------
+        iterator of Matches
+            The matches of consecutive events; each chunk says which event is its first.
+        """
 
     def locate(self, query_id: str) -> Placement:
         """Return where a query is kept, and which events lead to it.
+
+        Parameters
+        ----------
+        query_id : str
+            The id of a query that the index holds.
+
+        Returns
+        -------
+        Placement
+            The place in words, and the conditions that lead there.
 
         Raises
         ------

@@ -169,7 +169,18 @@ class QuerySet:
         return tuple(self._queries)
 
     def add(self, query: Query) -> None:
-        """Append a query; an id that is taken, or cannot be one, is an error."""
+        """Append a query.
+
+        Parameters
+        ----------
+        query : Query
+            A query under an id that the set does not hold.
+
+        Raises
+        ------
+        QuerySetError
+            If the id is taken, or cannot be one.
+        """
         if query.id in self._queries:
             raise QuerySetError(f"there is already a query `{query.id}`; ids are unique in a set")
         if problem := find_id_problem(query.id):
@@ -179,14 +190,41 @@ class QuerySet:
         self._given_version = None
 
     def remove(self, query_id: str) -> Query:
-        """Remove a query and return it."""
+        """Remove a query and return it.
+
+        Parameters
+        ----------
+        query_id : str
+            The id of a query of the set.
+
+        Returns
+        -------
+        Query
+            The query that was removed.
+
+        Raises
+        ------
+        QuerySetError
+            If the set holds no query of that id.
+        """
         query = self[query_id]
         del self._queries[query_id]
         self._given_version = None
         return query
 
     def diff(self, newer: QuerySet) -> Change:
-        """Return what was added, removed and updated on the way to a newer set."""
+        """Return what was added, removed and updated on the way to a newer set.
+
+        Parameters
+        ----------
+        newer : QuerySet
+            The set to compare with.
+
+        Returns
+        -------
+        Change
+            The queries that were added and updated, and the ids that were removed.
+        """
         return Change(
             added=tuple(query for query in newer if query.id not in self),
             removed=tuple(query.id for query in self if query.id not in newer),
@@ -194,7 +232,18 @@ class QuerySet:
         )
 
     def filters(self, stream: str) -> list[Query]:
-        """Return the filters on a stream: what an index holds, since each event decides itself."""
+        """Return the filters on a stream: what an index holds, since each event decides itself.
+
+        Parameters
+        ----------
+        stream : str
+            The name of the stream, as its schema spells it.
+
+        Returns
+        -------
+        list of Query
+            The filters, in the order of the set.
+        """
         return [query for query in self if query.kind == "filter" and query.stream_name == stream]
 
     def __getitem__(self, query_id: str) -> Query:

@@ -75,7 +75,18 @@ class Stream:
         object.__setattr__(self, "_by_name", by_name)
 
     def get(self, name: str) -> Attribute | None:
-        """Return the attribute of this name, whatever its case, or None."""
+        """Return the attribute of this name, whatever its case, or None.
+
+        Parameters
+        ----------
+        name : str
+            The name of an attribute.
+
+        Returns
+        -------
+        Attribute or None
+            The attribute, if there is one.
+        """
         return self._by_name.get(name.lower())
 
     def __getitem__(self, name: str) -> Attribute:
@@ -118,6 +129,11 @@ class Stream:
         ----------
         names : collection of str
             The attributes that are still checked, as the stream spells them.
+
+        Returns
+        -------
+        Stream
+            A new stream; this one stays as it is.
         """
         attributes = (a if a.name in names else Attribute(a.name, a.type) for a in self)
         return Stream(self.name, tuple(attributes))
@@ -178,7 +194,18 @@ class Schema:
         object.__setattr__(self, "_by_name", {s.name.lower(): s for s in self.streams})
 
     def get(self, name: str) -> Stream | None:
-        """Return the stream of this name, whatever its case, or None."""
+        """Return the stream of this name, whatever its case, or None.
+
+        Parameters
+        ----------
+        name : str
+            The name of a stream.
+
+        Returns
+        -------
+        Stream or None
+            The stream, if there is one.
+        """
         return self._by_name.get(name.lower())
 
     def stream(self, name: str | None = None) -> Stream:
@@ -188,6 +215,11 @@ class Schema:
         ----------
         name : str, optional
             The name, whatever its case; it may be left out where there is only one stream.
+
+        Returns
+        -------
+        Stream
+            The stream.
 
         Raises
         ------
@@ -221,13 +253,46 @@ class Schema:
         return render_table("schema", ("stream", "attributes"), rows, len(self.streams))
 
     def aggregate(self, name: str) -> DeclaredAggregate | None:
-        """Return the declared aggregate of this name, whatever its case, or None."""
+        """Return the declared aggregate of this name, whatever its case, or None.
+
+        Parameters
+        ----------
+        name : str
+            The name of an aggregate.
+
+        Returns
+        -------
+        DeclaredAggregate or None
+            The aggregate, if there is one.
+        """
         return next((a for a in self.aggregates if a.name.lower() == name.lower()), None)
 
     def with_streams(self, streams: Iterable[Stream]) -> Schema:
-        """Return a schema with these streams added."""
+        """Return a schema with these streams added.
+
+        Parameters
+        ----------
+        streams : iterable of Stream
+            Streams under names that are not taken.
+
+        Returns
+        -------
+        Schema
+            A new schema; this one stays as it is.
+        """
         return Schema((*self.streams, *streams), self.aggregates)
 
     def with_aggregates(self, aggregates: Iterable[DeclaredAggregate]) -> Schema:
-        """Return a schema with these aggregates added."""
+        """Return a schema with these aggregates added.
+
+        Parameters
+        ----------
+        aggregates : iterable of DeclaredAggregate
+            Aggregates under names that are not taken.
+
+        Returns
+        -------
+        Schema
+            A new schema; this one stays as it is.
+        """
         return Schema(self.streams, (*self.aggregates, *aggregates))

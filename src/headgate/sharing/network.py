@@ -105,7 +105,25 @@ class Network:
 
     @staticmethod
     def of(nodes: Iterable[Node], links: Iterable[Link]) -> Network:
-        """Build a network; a name that is given twice is a NetworkError."""
+        """Build a network from its nodes and links.
+
+        Parameters
+        ----------
+        nodes : iterable of Node
+            Super-peers and thin peers.
+        links : iterable of Link
+            The links between them.
+
+        Returns
+        -------
+        Network
+            The network.
+
+        Raises
+        ------
+        NetworkError
+            If a name is given twice.
+        """
         by_name: dict[str, Node] = {}
         for node in nodes:
             if node.name in by_name:
@@ -138,7 +156,23 @@ class Network:
         return tuple(name for name, node in self.nodes.items() if not node.is_thin)
 
     def get_node(self, name: str) -> Node:
-        """Return the node of that name; raises NetworkError if there is none."""
+        """Return the node of a name.
+
+        Parameters
+        ----------
+        name : str
+            The name of a node.
+
+        Returns
+        -------
+        Node
+            The node.
+
+        Raises
+        ------
+        NetworkError
+            If there is none.
+        """
         node = self.nodes.get(name)
         if node is None:
             hint = did_you_mean(name, self.nodes)
@@ -146,11 +180,33 @@ class Network:
         return node
 
     def get_host(self, name: str) -> str:
-        """Return the super-peer of a thin peer; a super-peer is its own."""
+        """Return the super-peer of a thin peer; a super-peer is its own.
+
+        Parameters
+        ----------
+        name : str
+            The name of a node.
+
+        Returns
+        -------
+        str
+            The name of the super-peer.
+        """
         return self.neighbours[name][0][0] if self.get_node(name).is_thin else name
 
     def get_last_link(self, name: str) -> int | None:
-        """Return the number of the link between a thin peer and its super-peer, else None."""
+        """Return the number of the link between a thin peer and its super-peer, else None.
+
+        Parameters
+        ----------
+        name : str
+            The name of a node.
+
+        Returns
+        -------
+        int or None
+            The number of the link; None for a super-peer.
+        """
         return self.neighbours[name][0][1] if self.get_node(name).is_thin else None
 
 

@@ -153,7 +153,20 @@ class Plan:
         return sum(t.value * link.cost for t, link in zip(self.traffic, links, strict=True))
 
     def consumers(self, flow: int | None, stream: str) -> tuple[list[Flow], list[Delivery]]:
-        """Return the flows and deliveries that take rows from a flow, or from a source for None."""
+        """Return the flows and deliveries that take rows from a flow, or from a source for None.
+
+        Parameters
+        ----------
+        flow : int or None
+            The number of a flow; None for the source.
+        stream : str
+            The name of the source's stream.
+
+        Returns
+        -------
+        tuple of two lists
+            The flows, and the deliveries to peers.
+        """
         return (
             [child for child in self._children[flow, stream] if isinstance(child, Flow)],
             [child for child in self._children[flow, stream] if isinstance(child, Delivery)],

@@ -118,7 +118,24 @@ class Planner:
     def register(self, query: Query, target: str) -> Decision:
         """Find the cheapest way to bring the rows of a query to a peer, and use it.
 
-        Raises NetworkError where no route has enough bandwidth, UsageError where the id is taken.
+        Parameters
+        ----------
+        query : Query
+            A filter under an id that is not registered.
+        target : str
+            The name of the peer that wants its rows.
+
+        Returns
+        -------
+        Decision
+            Which stream the query taps, what was widened, and what it costs.
+
+        Raises
+        ------
+        NetworkError
+            If no route has enough bandwidth.
+        UsageError
+            If the id is taken.
         """
         if query.id in self.registered:
             raise UsageError(f"query `{query.id}` is registered already; unregister it first")
@@ -144,7 +161,18 @@ class Planner:
         return decision
 
     def unregister(self, query_id: str) -> None:
-        """Remove a query; streams that were there for it become narrower, or end."""
+        """Remove a query; streams that were there for it become narrower, or end.
+
+        Parameters
+        ----------
+        query_id : str
+            The id of a registered query.
+
+        Raises
+        ------
+        UsageError
+            If no query of that id is registered.
+        """
         if query_id not in self.registered:
             hint = did_you_mean(query_id, self.registered)
             raise UsageError(f"query `{query_id}` is not registered; {hint}")
@@ -169,7 +197,23 @@ class Planner:
         return StreamTree(published.sampled, entry, self.routes.numbers[entry])
 
     def get_tree(self, stream: str) -> StreamTree:
-        """Return the tree of a stream, whatever the case of its name."""
+        """Return the tree of a stream, whatever the case of its name.
+
+        Parameters
+        ----------
+        stream : str
+            The name of a stream.
+
+        Returns
+        -------
+        StreamTree
+            Where the stream flows.
+
+        Raises
+        ------
+        NetworkError
+            If no peer delivers the stream.
+        """
         tree = {name.lower(): tree for name, tree in self.trees.items()}.get(stream.lower())
         if tree is None:
             hint = did_you_mean(stream, self.trees)

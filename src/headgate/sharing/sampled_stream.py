@@ -177,15 +177,48 @@ class SampledStream:
         return pack_bits(np.ones(self.size, np.bool_))
 
     def find_rows(self, where: Predicate) -> Bits:
-        """Return the sample rows for which a condition is TRUE."""
+        """Return the sample rows for which a condition is TRUE.
+
+        Parameters
+        ----------
+        where : Predicate
+            A condition on the stream.
+
+        Returns
+        -------
+        Bits
+            A set of sample rows.
+        """
         return pack_bits(self._rows.compute_mask(where))
 
     def estimate_rate(self, count: int) -> Estimate:
-        """Return the rows per second that a count of sample rows stands for."""
+        """Return the rows per second that a count of sample rows stands for.
+
+        Parameters
+        ----------
+        count : int
+            A number of sample rows.
+
+        Returns
+        -------
+        Estimate
+            The rate, with the interval that it lies in.
+        """
         return estimate_share(count, self.size).scale(self.rate)
 
     def measure_width(self, names: Collection[str]) -> float:
-        """Return the bytes of a row with these attributes."""
+        """Return the bytes of a row with these attributes.
+
+        Parameters
+        ----------
+        names : collection of str
+            Attributes of the stream.
+
+        Returns
+        -------
+        float
+            The mean over the sample.
+        """
         known = frozenset(names)
         if known not in self._known_widths:
             self._known_widths[known] = float(self.widths[self.get_positions(known)].sum())
@@ -196,7 +229,18 @@ class SampledStream:
         return {name: at for at, name in enumerate(self.stream.names)}
 
     def get_positions(self, names: Collection[str]) -> npt.NDArray[np.int64]:
-        """Return the positions of attributes in the stream, in order."""
+        """Return the positions of attributes in the stream, in order.
+
+        Parameters
+        ----------
+        names : collection of str
+            Attributes of the stream.
+
+        Returns
+        -------
+        ndarray of int64
+            The positions, ascending.
+        """
         return np.array(sorted(self._at[name] for name in names), np.int64)
 
 

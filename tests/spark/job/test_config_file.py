@@ -183,7 +183,7 @@ def test_a_file_address_is_a_path(tmp_path: Path) -> None:
         (
             '"out"',
             f'"out"\n[continuous]\nallow_unbounded = true\nmost_state_rows = {2**63}',
-            "11: `most_state_rows` is 9223372036854775808; the most is 9,223,372,036,854,775,807",
+            "11: `max_state_rows` is 9223372036854775808; the most is 9,223,372,036,854,775,807",
         ),
         ('"out"', f'"out"\ncompact_every = {"1" * 5_000}', ": not TOML: "),
         # what Python's own reader of TOML cannot take
@@ -313,7 +313,7 @@ def test_options_of_an_index_that_adapts(tmp_path: Path) -> None:
     ("option", "said"),
     [
         ("perod = 5", "5: `perod` has no meaning in [queries.asc] here; did you mean `period`?"),
-        ("most_bytes = 5", "5: `most_bytes` has no meaning in [queries.asc] here"),
+        ("max_bytes = 5", "5: `max_bytes` has no meaning in [queries.asc] here"),
         ('sequence = "mikro"', "5: no sequence `mikro`; did you mean `macro`?"),
         ("period = 0", "5: `period` is 0; the least is 1"),
         ("period = 1e3", "5: `period` is 1000.0; give a whole number"),

@@ -161,8 +161,8 @@ def test_they_answer_what_duckdb_does_and_go_on_after_a_restart(shop: Shop) -> N
         assert set(batch.continuous) == set(CONTINUOUS)
         for progress in batch.continuous.values():
             assert isinstance(progress, BoundedProgress)
-            assert progress.most_values is not None
-            assert 0 <= progress.values <= progress.most_values
+            assert progress.max_values is not None
+            assert 0 <= progress.values <= progress.max_values
     report = result.as_json()
     assert report["continuous"]["sums"]["rows"] == 3
     assert sorted(path.name for path in (shop.out / "state" / "synopses").iterdir()) == ["3"]

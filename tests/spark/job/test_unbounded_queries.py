@@ -88,7 +88,7 @@ def test_they_answer_what_duckdb_does_and_go_on_after_a_restart(shop: Shop) -> N
     report = result.as_json()["continuous"]["each"]
     assert 0 < report["rows"] < sum(wanted(shop).values())
     assert report["state_rows"] > 100
-    assert report["most_state_rows"] == 1_000_000
+    assert report["max_state_rows"] == 1_000_000
     assert all(isinstance(batch.continuous["each"], UnboundedProgress) for batch in shop.batches)
     assert result.places["unbounded"] == str(shop.out / "unbounded")
     before = len(list_spans(shop.out / "unbounded" / "each"))
@@ -118,17 +118,17 @@ def test_a_cap_stops_one_and_the_job_goes_on(shop: Shop) -> None:
     with warnings.catch_warnings(record=True):
         warnings.simplefilter("always")
         result = shop.run(
-            more=ALLOWED + "most_state_rows = 50\n",
+            more=ALLOWED + "max_state_rows = 50\n",
             run_='trigger = "200 ms"\nstop_when_idle = "3 seconds"',
             each=each,
         )
     (note,) = shop.notes
     assert note.startswith("`each` was stopped: it needs unbounded memory, and its state has")
-    assert note.endswith("above most_state_rows = 50; the job continues without it")
+    assert note.endswith("above max_state_rows = 50; the job continues without it")
     assert result.stats.ended_by == "no event for 3 s"
     grown = result.stats.continuous["each"]
     assert isinstance(grown, UnboundedProgress)
-    assert grown.state_rows > grown.most_state_rows == 50
+    assert grown.state_rows > grown.max_state_rows == 50
     shop.check()
 
 
@@ -214,8 +214,8 @@ def test_an_aggregate_in_memory(shop: Shop) -> None:
 
 def test_what_is_reported_of_them(capsys: pytest.CaptureFixture[str]) -> None:
     report: dict[str, BoundedProgress | UnboundedProgress] = {
-        "sums": BoundedProgress(rows=1, values=6, bytes=48, most_values=18, most_bytes=144),
-        "each": UnboundedProgress(rows=2_000, state_rows=70, most_state_rows=1_000),
+        "sums": BoundedProgress(rows=1, values=6, bytes=48, max_values=18, max_bytes=144),
+        "each": UnboundedProgress(rows=2_000, state_rows=70, max_state_rows=1_000),
     }
     batch = BatchResult(0, 1, Counts(answers=1), 0.1, {}, None, report)
     for people in (False, True):
@@ -225,7 +225,7 @@ def test_what_is_reported_of_them(capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(line)["continuous"]["each"] == {
         "rows": 2_000,
         "state_rows": 70,
-        "most_state_rows": 1_000,
+        "max_state_rows": 1_000,
     }
     assert "1 answer from 6 stored values, 2,000 answers from 70 rows that Spark keeps" in text
     assert (
@@ -239,8 +239,8 @@ def test_the_keys_of_the_pipeline(tmp_path: Path) -> None:
     text = f'[queries]\npublished = "q"\n{STREAMS}{OUT}[continuous]\n'
     path.write_text(f"{text}allow_unbounded = true\nmost_state_rows = 5\n")
     actual = read_pipeline(path).continuous
-    assert (actual.allow_unbounded, actual.most_state_rows) == (True, 5)
-    path.write_text(f"{text}most_state_rows = 5\n")
+    assert (actual.allow_unbounded, actual.max_state_rows) == (True, 5)
+    path.write_text(f"{text}max_state_rows = 5\n")
     with pytest.raises(PipelineError, match="has no meaning without `allow_unbounded`"):
         read_pipeline(path)
 

@@ -404,7 +404,7 @@ def test_rows_that_are_left_out_are_counted(
 
     def leave_out(frames: dict[str, DataFrame]) -> DataFrame:
         return hg.spark.continuous(
-            select, frames, schema=SCHEMA, invalid="skip", most_state_rows=limit
+            select, frames, schema=SCHEMA, invalid="skip", max_state_rows=limit
         )
 
     with warnings.catch_warnings(record=True) as shown:
@@ -465,14 +465,14 @@ def test_unbounded_queries_stop_at_their_cap(
     select = "SELECT A, box.G FROM S, T WHERE A = E AND B <= F"
     with pytest.raises(Unbounded):
         hg.spark.continuous(select, given, schema=SCHEMA)
-    frame = hg.spark.continuous(select, given, schema=SCHEMA, most_state_rows=1_000_000)
+    frame = hg.spark.continuous(select, given, schema=SCHEMA, max_state_rows=1_000_000)
     pairs = streams.joined(
         lambda s, t: s["A"] is not None and s["A"] == t["E"] and s["B"] <= t["F"]
     )
     actual = batches_of(frame, tmp_path / "free")
     assert counted(actual) == Counter((s["A"], t["box"]["G"]) for s, t in pairs)
     long = read(spark, Streams(tmp_path / "long", batches=MANY).folder)
-    capped = hg.spark.continuous(select, long, schema=SCHEMA, most_state_rows=250)
+    capped = hg.spark.continuous(select, long, schema=SCHEMA, max_state_rows=250)
     with warnings.catch_warnings(record=True) as report:
         warnings.simplefilter("always")
         query = started(capped, tmp_path / "capped")
@@ -487,7 +487,7 @@ def test_unbounded_queries_stop_at_their_cap(
     assert why.startswith("`query` was stopped: it needs unbounded memory, and its state has")
     with pytest.raises(Unbounded, match="nor does Spark run it: it joins streams only by an equal"):
         hg.spark.continuous(
-            "SELECT A FROM S, T WHERE A < E", given, schema=SCHEMA, most_state_rows=1_000_000
+            "SELECT A FROM S, T WHERE A < E", given, schema=SCHEMA, max_state_rows=1_000_000
         )
 
 
@@ -495,7 +495,7 @@ def test_an_unbounded_aggregate_is_sparks(spark: SparkSession, streams: Streams)
     """With the names and the types that ours would have; a batch has no cap."""
     table = spark.read.parquet(str(streams.folder / "T"))
     select = "SELECT box.G AS E, COUNT(*) AS `box.G`, AVG(F) AS f FROM T GROUP BY E, box.G"
-    frame = hg.spark.continuous(select, {"t": table}, schema=SCHEMA, most_state_rows=1_000_000)
+    frame = hg.spark.continuous(select, {"t": table}, schema=SCHEMA, max_state_rows=1_000_000)
     assert [f.dataType.simpleString() for f in frame.schema] == ["bigint", "bigint", "double"]
     wanted = Counter((row["E"], row["box"]["G"]) for row in streams.t)
     actual = Counter((row[0], row[1]) for row in frame.collect())

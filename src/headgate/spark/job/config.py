@@ -45,14 +45,14 @@ class ContinuousConfig:
     """How joins, aggregates and DISTINCT queries run; `queries` is None for all that can.
 
     With `allow_unbounded`, those that bounded memory is not enough for run on Spark's own join,
-    until Spark keeps more than `most_state_rows` rows for one.
+    until Spark keeps more than `max_state_rows` rows for one.
     """
 
     queries: tuple[str, ...] | None
     mode: Mode
     expand: bool
     allow_unbounded: bool = False
-    most_state_rows: int = DEFAULT_STATE_ROWS
+    max_state_rows: int = DEFAULT_STATE_ROWS
 
 
 @dataclass(frozen=True, slots=True)

@@ -161,10 +161,10 @@ def _read_threshold(table: TomlTable, text: str) -> float:
 
 def _read_continuous(table: TomlTable) -> ContinuousConfig:
     allow = table.get_flag("allow_unbounded")
-    if "most_state_rows" in table and not allow:
+    if "max_state_rows" in table and not allow:
         raise table.make_error(
-            "most_state_rows",
-            "`most_state_rows` has no meaning without `allow_unbounded`",
+            "max_state_rows",
+            "`max_state_rows` has no meaning without `allow_unbounded`",
             "give allow_unbounded = true, or leave it out",
         )
     config = ContinuousConfig(
@@ -172,7 +172,7 @@ def _read_continuous(table: TomlTable) -> ContinuousConfig:
         cast(Mode, table.get_choice("mode", get_args(Mode), "update")),
         table.get_flag("expand"),
         allow,
-        table.get_integer("most_state_rows", DEFAULT_STATE_ROWS, least=1, limit=2**63 - 1),
+        table.get_integer("max_state_rows", DEFAULT_STATE_ROWS, least=1, limit=2**63 - 1),
     )
     table.check_all_used()
     return config

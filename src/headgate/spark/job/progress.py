@@ -30,8 +30,8 @@ class BoundedProgress:
     rows: int
     values: int
     bytes: int
-    most_values: int | None
-    most_bytes: int | None
+    max_values: int | None
+    max_bytes: int | None
 
     def as_json(self) -> dict[str, Any]:
         """Return the progress as it stands in the progress line."""
@@ -44,7 +44,7 @@ class UnboundedProgress:
 
     rows: int
     state_rows: int
-    most_state_rows: int
+    max_state_rows: int
 
     def as_json(self) -> dict[str, Any]:
         """Return the progress as it stands in the progress line."""

@@ -83,7 +83,7 @@ class UnboundedQueries:
         self._config = config
         self._note = note
         # the queries are those of the version at the start, until the next start
-        limit = config.most_state_rows
+        limit = config.max_state_rows
         self._queries = [
             UnboundedQuery(query, plan.version, state, sink, limit, note)
             for query in plan.unbounded
@@ -125,7 +125,7 @@ class UnboundedQueries:
                 rows,
                 expand=self._config.expand,
                 invalid="skip",
-                most_state_rows=self._config.most_state_rows,
+                max_state_rows=self._config.max_state_rows,
             )
         except Unbounded as error:
             raise add_advice(error, self._plan, query) from None

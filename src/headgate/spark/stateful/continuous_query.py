@@ -65,7 +65,7 @@ def continuous(
     expand: bool = False,
     shards: int | None = None,
     invalid: Invalid = "fail",
-    most_state_rows: int | None = None,
+    max_state_rows: int | None = None,
 ) -> DataFrame:
     """Return the output of a query over streams, at every moment as if asked of all rows so far.
 
@@ -97,7 +97,7 @@ def continuous(
     invalid : {"fail", "skip"}
         Whether a row that does not fit its type or its CHECK stops the query, or is left out;
         `count_skipped` says how many were.
-    most_state_rows : int, optional
+    max_state_rows : int, optional
         Let Spark's own join and aggregate run a query that bounded memory is not enough for, and
         stop it after the batch that brings its state above so many rows. `why_stopped` then says
         so. Spark's comparison of BIGINT or DECIMAL with DOUBLE is not exact. Unless given, such a
@@ -137,9 +137,9 @@ def continuous(
     try:
         check_runnable(bound)
     except Unbounded as refusal:
-        if most_state_rows is None:
+        if max_state_rows is None:
             raise
-        return build_unbounded_frame(spec, frames, most_state_rows, refusal)
+        return build_unbounded_frame(spec, frames, max_state_rows, refusal)
     return _build_bounded_frame(spec, frames)
 
 

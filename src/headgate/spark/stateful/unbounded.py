@@ -49,7 +49,7 @@ from headgate.stateful.runtime.output_rows import MULTIPLICITY, list_output_name
 
 
 def build_unbounded_frame(
-    spec: QuerySpec, streams: Mapping[str, DataFrame], most_state_rows: int, why: Unbounded
+    spec: QuerySpec, streams: Mapping[str, DataFrame], max_state_rows: int, why: Unbounded
 ) -> DataFrame:
     """Return the query as Spark runs it; it is stopped when its state has too many rows.
 
@@ -68,7 +68,7 @@ def build_unbounded_frame(
     if not streaming:
         return skipped.remember(frame) if spec.invalid == "skip" else frame
     use_rocks_db(frame.sparkSession)
-    return cap_state(frame, query.id, most_state_rows)
+    return cap_state(frame, query.id, max_state_rows)
 
 
 def _refuse(why: Unbounded, reason: str) -> Unbounded:
@@ -239,7 +239,7 @@ def _render_path(column: Attribute) -> str:
     return f"{source}{render_path(column.name)}"
 
 
-def cap_state(frame: DataFrame, query: str, most_state_rows: int) -> DataFrame:
+def cap_state(frame: DataFrame, query: str, max_state_rows: int) -> DataFrame:
     """Return the same rows, under a mark by which a listener knows the query and its cap."""
     # listeners see no frame, only the names of observed metrics
     mark = f"headgate-{uuid4().hex}"
@@ -247,7 +247,7 @@ def cap_state(frame: DataFrame, query: str, most_state_rows: int) -> DataFrame:
     if session not in _listeners:
         _listeners[session] = StateCap(session)
         session.streams.addListener(_listeners[session])
-    _listeners[session].limits[mark] = (query, most_state_rows)
+    _listeners[session].limits[mark] = (query, max_state_rows)
     return frame.observe(mark, F.count(F.lit(1)).alias("rows"))
 
 
@@ -281,7 +281,7 @@ class StateCap(StreamingQueryListener):
         if running is not None:
             _stopped[run] = (
                 f"`{query}` was stopped: it needs unbounded memory, and its state has {rows:,} "
-                f"rows, which is above most_state_rows = {limit:,}"
+                f"rows, which is above max_state_rows = {limit:,}"
             )
             Thread(target=_stop, args=(running, _stopped[run]), daemon=True).start()
 
@@ -309,7 +309,7 @@ def why_stopped(query: StreamingQuery) -> str | None:
     Parameters
     ----------
     query : StreamingQuery
-        A query over the frame of `continuous(…, most_state_rows=…)`.
+        A query over the frame of `continuous(…, max_state_rows=…)`.
 
     Returns
     -------
