@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 import pyarrow as pa
 
 from headgate.errors import EventError, EventsUnreachable, did_you_mean, shorten
 from headgate.events.batch import MAX_RECORD
+from headgate.events.line_blocks import BlockReader, LineBlock, join_lines
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 JSON_LINES = (".jsonl", ".ndjson", ".json")
 KNOWN_ENDINGS = (*JSON_LINES, *SEPARATORS, ".parquet")
 FORMATS = {"jsonl": ".jsonl", "csv": ".csv", "tsv": ".tsv", "parquet": ".parquet"}
+
+Item = TypeVar("Item")
 
 _DAMAGE = (OSError, EOFError, zlib.error, pa.ArrowException, UnicodeDecodeError)
 
@@ -67,6 +70,22 @@ def is_compressed(path: str | PathLike[str]) -> bool:
     return Path(path).suffix.lower() == ".gz"
 
 
+def split_blocks(
+    items: Iterable[Item], size: Callable[[Item], int], max_items: int, max_bytes: int
+) -> Iterator[list[Item]]:
+    """Yield blocks of at most `max_items` items, fewer where these are large."""
+    block: list[Item] = []
+    bytes_in_block = 0
+    for item in items:
+        block.append(item)
+        bytes_in_block += size(item)
+        if len(block) == max_items or bytes_in_block > max_bytes:
+            yield block
+            block, bytes_in_block = [], 0
+    if block:
+        yield block
+
+
 class Lines:
     """The lines of a text, each no longer than what the parsers refuse as too long.
 
@@ -100,14 +119,38 @@ class Lines:
                 self.damage = describe_damage(self._path, error)
                 return
             if not line:
-                if self._end is not None:
-                    self.damage = EventError(
-                        f"{self._path}: ends at byte {self.offset:,}, before {self._end:,}; "
-                        "was it changed while it was read?"
-                    )
+                self._note_early_end()
                 return
             self.number += 1
             yield line
+
+    def iter_blocks(self, max_lines: int, max_bytes: int) -> Iterator[LineBlock]:
+        """Yield blocks of at most `max_lines` lines, fewer where these are large.
+
+        `offset` and `number` are those behind the block. A block is valid until the next is read.
+        """
+        # What was decompressed before a damage is known only line by line.
+        if isinstance(self._file, gzip.GzipFile):
+            for lines in split_blocks(self, len, max_lines, max_bytes):
+                yield join_lines(lines)
+            return
+        reader = BlockReader(
+            self._file, max_lines=max_lines, max_bytes=max_bytes, longest=MAX_RECORD + 2
+        )
+        while self._end is None or self.offset < self._end:
+            block, self.offset = reader.read(self.offset, self._end)
+            if not len(block.ends):
+                self._note_early_end()
+                return
+            self.number += len(block.ends)
+            yield block
+
+    def _note_early_end(self) -> None:
+        if self._end is not None:
+            self.damage = EventError(
+                f"{self._path}: ends at byte {self.offset:,}, before {self._end:,}; "
+                "was it changed while it was read?"
+            )
 
 
 @contextmanager

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,16 +21,16 @@ from headgate.events.file_access import (
     Lines,
     find_file_kind,
     open_lines,
+    split_blocks,
     translate_errors,
 )
 from headgate.events.file_pieces import Piece
+from headgate.events.json_columns import parse_json_block
 from headgate.events.json_lines import parse_json_lines
 from headgate.events.tables import batch_from_rows, batch_from_table, locate_attributes
 from headgate.schema import Stream
 
 MAX_BLOCK = 1 << 26  # bytes of text that become one batch, give or take a record
-
-Item = TypeVar("Item")
 
 
 def read_events(
@@ -170,27 +170,11 @@ def _read_with_dead_letters(task: _ReadState) -> Iterator[EventBatch]:
         yield replace(batch_from_rows([], task.stream, columns=task.columns), dead=(letter,))
 
 
-def _split_blocks(
-    items: Iterable[Item], size: Callable[[Item], int], batch_rows: int
-) -> Iterator[list[Item]]:
-    """Yield blocks of at most `batch_rows` items, fewer where these are large."""
-    block: list[Item] = []
-    bytes_in_block = 0
-    for item in items:
-        block.append(item)
-        bytes_in_block += size(item)
-        if len(block) == batch_rows or bytes_in_block > MAX_BLOCK:
-            yield block
-            block, bytes_in_block = [], 0
-    if block:
-        yield block
-
-
 def _read_json_lines(task: _ReadState) -> Iterator[EventBatch]:
     piece = task.piece
     with open_lines(piece.path, piece.start, piece.end, piece.first_line) as lines:
-        for block in _split_blocks(lines, len, task.batch_rows):
-            batch = parse_json_lines(
+        for block in lines.iter_blocks(task.batch_rows, MAX_BLOCK):
+            batch = parse_json_block(
                 block,
                 task.stream,
                 source=piece.path,
@@ -219,7 +203,8 @@ def _read_csv(task: _ReadState, separator: str) -> Iterator[EventBatch]:
 def _parse_records(
     task: _ReadState, lines: Lines, records: Iterable[CsvRecord], header: Sequence[str]
 ) -> Iterator[EventBatch]:
-    for block in _split_blocks(records, lambda record: len(record.raw), task.batch_rows):
+    sizes = (lambda record: len(record.raw), task.batch_rows, MAX_BLOCK)
+    for block in split_blocks(records, *sizes):
         batch = parse_csv_records(
             block,
             task.stream,
