@@ -1,4 +1,4 @@
-"""The kernel and the parser of single lines agree on every block: rows, letters, counts and order."""
+"""The kernel and the parser of single lines agree on every block: rows, letters and counts."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from headgate.schema import (
     Attribute,
     DecimalType,
     Interval,
+    Ordinal,
     Stream,
     Timestamp,
     Type,
@@ -130,13 +131,15 @@ def draw_stream(rng: random.Random) -> Stream:
 def draw_attribute(rng: random.Random, name: str) -> Attribute:
     type_ = rng.choice(TYPES)
     domain = ValueSet.of(Interval(None, None))
-    if rng.random() < 0.4:
+    if rng.random() < 0.2:
         domain = draw_domain(rng, type_)
     return Attribute(name, type_, domain, nullable=rng.random() < 0.8)
 
 
 def draw_domain(rng: random.Random, type_: Type) -> ValueSet:
     """A range, a half-line, some points, or all but a range."""
+    low: Ordinal
+    high: Ordinal
     if type_ == STRING:
         low, high = sorted(rng.sample(["", "EWR", "a", "b", "straße", "zz"], 2))
         points = ValueSet.points(type_, ["EWR", "a", "straße"])
@@ -231,7 +234,7 @@ def mutate(rng: random.Random, line: bytes) -> bytes:
 
 
 def draw_block(rng: random.Random, stream: Stream, lines: int) -> list[bytes]:
-    """Lines with their endings, as a file has them: no newline within, none missing but the last."""
+    """Lines with their endings, as a file has them: only the last may lack its newline."""
     wildness = rng.choice((0.0, 0.02, 0.2))
     block = []
     for _ in range(lines):

@@ -18,8 +18,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from headgate.events.assembly import find_outside_domain
-from headgate.events.batch import BOM, MAX_RECORD, DeadLetter, EventBatch, Numbers
-from headgate.events.batch import select_attributes
+from headgate.events.batch import (
+    BOM,
+    MAX_RECORD,
+    DeadLetter,
+    EventBatch,
+    Numbers,
+    select_attributes,
+)
 from headgate.events.json_lines import parse_json_lines
 from headgate.events.line_blocks import LineBlock
 from headgate.schema import (
@@ -306,13 +312,13 @@ def _build_texts(
 
     offsets = np.empty(len(begins) + 1, np.int32)
     texts = copy_texts(block.data, begins, lengths, valid, offsets)
-    return _from_buffers(pa.string(), valid, [pa.py_buffer(offsets), pa.py_buffer(texts)])
+    return _from_buffers(pa.string(), valid, [pa.py_buffer(offsets.data), pa.py_buffer(texts)])
 
 
 def _build_column(
     attribute: Attribute, ordinals: Numbers, valid: npt.NDArray[np.uint8]
 ) -> pa.Array[Any]:
-    """Return the column of values that are numbers; what stands in the place of NULLs is dropped."""
+    """Return the column of values that are numbers; what stands in place of a NULL is dropped."""
     arrow = attribute.type.arrow
     match attribute.type:
         case Boolean():
@@ -324,14 +330,14 @@ def _build_column(
             content = ordinals.astype(np.int32)
         case _:
             content = ordinals.copy()  # else the column would keep all the others in memory
-    return _from_buffers(arrow, valid, [pa.py_buffer(content)])
+    return _from_buffers(arrow, valid, [pa.py_buffer(content.data)])
 
 
 def _from_buffers(
     arrow: pa.DataType, valid: npt.NDArray[np.uint8], buffers: Sequence[pa.Buffer]
 ) -> pa.Array[Any]:
     nulls = len(valid) - int(np.count_nonzero(valid))
-    validity = pa.py_buffer(np.packbits(valid, bitorder="little")) if nulls else None
+    validity = pa.py_buffer(np.packbits(valid, bitorder="little").data) if nulls else None
     return pa.Array.from_buffers(arrow, len(valid), [validity, *buffers], nulls)
 
 
@@ -343,6 +349,5 @@ def _merge_rows(
         return plain.places, plain.arrays
     places = np.concatenate((plain.places, exact_places))
     order = np.argsort(places, kind="stable")
-    rows = pa.array(order)
     pairs = zip(plain.arrays, exact.columns, strict=True)
-    return places[order], [pa.concat_arrays(pair).take(rows) for pair in pairs]
+    return places[order], [pa.concat_arrays(pair).take(order) for pair in pairs]

@@ -33,10 +33,16 @@ def skip_spaces(data, at):
     """Return the first place that is no space of JSON; a newline counts as the end of the line."""
     place = at
     byte = load_unchecked(data, place)
-    while byte == SPACE or byte == TAB or byte == RETURN:
+    while byte in (SPACE, TAB, RETURN):
         place += 1
         byte = load_unchecked(data, place)
     return place
+
+
+@inlined_kernel
+def is_line_end(data, at, end):
+    """Return whether nothing but a newline is left of the line that ends at `end`."""
+    return at == end or (load_unchecked(data, at) == NEWLINE and at + 1 == end)
 
 
 @inlined_kernel
@@ -64,6 +70,7 @@ def is_name(data, at, end, names, first, length):
 def read_digits(data, at, count):
     """Return the number that `count` digits write; MISFIT if one of them is no digit."""
     number = np.int64(0)
+    # No digit is looked for behind a wrong one, so nothing behind the end of the line is read.
     for place in range(at, at + count):
         byte = np.int64(load_unchecked(data, place))
         if byte < ZERO or byte > NINE:
@@ -84,7 +91,7 @@ def read_day(data, at):
         return MISFIT
     # Only days after the 28th need the length of the month.
     if day > 28:
-        last = 30 if month == 4 or month == 6 or month == 9 or month == 11 else 31
+        last = 30 if month in (4, 6, 9, 11) else 31
         if month == 2:
             last = 29 if year % 4 == 0 and (year % 100 != 0 or year % 400 == 0) else 28
         if day > last:
@@ -114,7 +121,7 @@ def read_clock(data, at, length, is_utc):
     hour = read_digits(data, at + 11, 2)
     minute = read_digits(data, at + 14, 2)
     between = load_unchecked(data, at + 10)
-    if day == MISFIT or (between != UPPER_T and between != SPACE):
+    if day == MISFIT or (between not in (UPPER_T, SPACE)):
         return MISFIT
     if load_unchecked(data, at + 13) != COLON:
         return MISFIT
@@ -146,7 +153,7 @@ def read_clock(data, at, length, is_utc):
     sign = load_unchecked(data, place)
     if sign == UPPER_Z and place + 1 == end:
         return moment
-    if (sign != PLUS and sign != MINUS) or place + 6 != end:
+    if (sign not in (PLUS, MINUS)) or place + 6 != end:
         return MISFIT
     hours = read_digits(data, place + 1, 2)
     minutes = read_digits(data, place + 4, 2)
@@ -189,7 +196,7 @@ def read_number(data, at):
         fraction = place - first
         if fraction == 0 or digits + fraction > MAX_DIGITS:
             return refused
-    if byte == LOWER_E or byte == UPPER_E:
+    if byte in (LOWER_E, UPPER_E):
         is_whole = False
         place += 1
         byte = np.int64(load_unchecked(data, place))
@@ -210,7 +217,7 @@ def read_number(data, at):
 
 
 @kernel
-def scan_lines(
+def scan_lines(  # noqa: PLR0915 -- in functions that pass the arrays on, it took twice as long
     data,
     ends,
     first,
@@ -242,9 +249,7 @@ def scan_lines(
     """
     count = len(kinds)
     last_seen = np.full(count, -1, np.int64)  # the last line that has the attribute
-    needed = np.int64(0)
-    for attribute in range(count):
-        needed += required[attribute]
+    needed = required.sum()
     row = np.int64(0)
     start = np.int64(first)
     for line in range(len(ends)):
@@ -254,10 +259,8 @@ def scan_lines(
             status[line] = UNUSUAL
             continue
         at = skip_spaces(data, at)
-        byte = load_unchecked(data, at)
-        if byte != OPEN:
-            is_blank = at == end or (byte == NEWLINE and at + 1 == end)
-            status[line] = BLANK if is_blank else UNUSUAL
+        if load_unchecked(data, at) != OPEN:
+            status[line] = BLANK if is_line_end(data, at, end) else UNUSUAL
             continue
         bits = np.uint8(0)  # of all bytes of texts together: the highest one says "not ASCII"
         present = np.int64(0)  # required attributes that have a value
@@ -304,7 +307,7 @@ def scan_lines(
                 at += 1
                 begin = at
                 byte = load_unchecked(data, at)
-                while byte >= SPACE and byte != QUOTE and byte != BACKSLASH:
+                while byte >= SPACE and byte not in (QUOTE, BACKSLASH):
                     bits |= byte
                     at += 1
                     byte = load_unchecked(data, at)
@@ -316,7 +319,7 @@ def scan_lines(
                 if kind == TEXT:
                     values[attribute, row] = begin
                     lengths[attribute, row] = length
-                elif kind == CLOCK or kind == DAY:
+                elif kind in (CLOCK, DAY):
                     number = MISFIT
                     if kind == CLOCK:
                         number = read_clock(data, begin, length, details[attribute] == 1)
@@ -335,7 +338,7 @@ def scan_lines(
                     break
                 at += 4
                 is_value = False
-            elif byte == LOWER_T or byte == LOWER_F:
+            elif byte in (LOWER_T, LOWER_F):
                 number = np.int64(byte == LOWER_T)
                 if number == 1 and is_word(data, at, 114, 117, 101):  # true
                     at += 4
@@ -376,19 +379,21 @@ def scan_lines(
                     if is_negative and not (is_whole and mantissa == 0):
                         nearest = -nearest
                     doubles[attribute, row] = nearest
-                elif kind == INTEGER or kind == DECIMAL:
+                elif kind in (INTEGER, DECIMAL):
                     number = mantissa
-                    if not is_whole:
-                        # A fraction of a DECIMAL may be shorter than its scale, but not longer.
-                        if kind == INTEGER or exponent != 0 or fraction > details[attribute]:
+                    if kind == DECIMAL:
+                        # A fraction may be shorter than the scale, and is then filled up.
+                        shift = details[attribute] - fraction
+                        if exponent != 0 or shift < 0 or shift > MAX_DIGITS:
                             is_plain = False
                             break
-                    if kind == DECIMAL:
-                        shift = details[attribute] - fraction
-                        if shift > MAX_DIGITS or number >= WHOLE_POWERS[MAX_DIGITS - shift]:
+                        if number >= WHOLE_POWERS[MAX_DIGITS - shift]:
                             is_plain = False
                             break
                         number *= WHOLE_POWERS[shift]
+                    elif not is_whole:
+                        is_plain = False
+                        break
                     if is_negative:
                         number = -number
                     if number < low[attribute] or number > high[attribute]:
@@ -413,8 +418,7 @@ def scan_lines(
                 break
         # Behind the object only spaces may follow, and nothing required may be missing.
         if is_plain:
-            at = skip_spaces(data, at + 1)
-            is_plain = at == end or (load_unchecked(data, at) == NEWLINE and at + 1 == end)
+            is_plain = is_line_end(data, skip_spaces(data, at + 1), end)
         if is_plain and present == needed:
             status[line] = WIDE_ROW if bits >= 128 else ROW
             row += 1

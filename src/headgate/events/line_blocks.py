@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import BinaryIO
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -63,13 +63,15 @@ class BlockReader:
 
     Parameters
     ----------
+    file
+        A binary file, with `readinto`.
     max_lines, max_bytes
         What a block holds: at most so many lines, and no line more once it has more bytes.
     longest
         Of a longer line only so many bytes are kept.
     """
 
-    def __init__(self, file: BinaryIO, *, max_lines: int, max_bytes: int, longest: int) -> None:
+    def __init__(self, file: Any, *, max_lines: int, max_bytes: int, longest: int) -> None:
         self._file = file
         self._max_lines, self._max_bytes, self._longest = max_lines, max_bytes, longest
         # What is read at once has the longest line that may stand at the end of the largest block.
@@ -103,7 +105,7 @@ class BlockReader:
                 return self._read_long_line(offset, data, filled)
             size = self._limit(2 * size)
         block = LineBlock(data, chosen)
-        # Nothing may stand behind the last line but padding, or the next line.
+        # A little more than this block took, for lines are not all of one length.
         self._size = self._limit(block.size + (block.size >> 4))
         return block, offset + block.size
 
@@ -115,7 +117,7 @@ class BlockReader:
         if len(self._memory) < size + PADDING:
             self._memory = np.empty(size + PADDING, np.uint8)
         self._file.seek(offset)
-        filled = self._file.readinto(memoryview(self._memory)[:size])  # type: ignore[attr-defined]
+        filled = self._file.readinto(self._memory[:size].data)
         self._memory[filled : filled + PADDING] = 0
         return self._memory, filled
 
