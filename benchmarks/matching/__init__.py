@@ -5,6 +5,7 @@
 | `load`               | reading a million WHERE clauses, next to sqlglot's parsing               |
 | `check`              | finding mistakes in rules with patterns, next to comparing all pairs     |
 | `scan`               | one query after the other, next to DuckDB and NumPy                      |
+| `parse`              | JSON lines to typed rows, next to parsing a line at a time               |
 | `route`              | a DataFrame on Spark, next to a giant OR and a nested-loop join          |
 | `match`, `match-…`   | an index, next to counting, NumPy and a scan                             |
 | `match-updates`      | matching after queries changed, next to building anew                    |
@@ -16,7 +17,10 @@ from benchmarks.harness.report import Family
 from benchmarks.matching.check import CHECK
 from benchmarks.matching.load import LOAD
 from benchmarks.matching.match import MATCH, UPDATES
+from benchmarks.matching.parse import PARSE
 from benchmarks.matching.route import ROUTE
 from benchmarks.matching.scan import SCAN
 
-MATCHING = Family("Loading, matching and routing", (LOAD, CHECK, SCAN, ROUTE, *MATCH, UPDATES))
+MATCHING = Family(
+    "Loading, matching and routing", (LOAD, CHECK, SCAN, PARSE, ROUTE, *MATCH, UPDATES)
+)

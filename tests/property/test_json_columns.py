@@ -157,7 +157,9 @@ def draw_domain(rng: random.Random, type_: Type) -> ValueSet:
 
 def draw_value(rng: random.Random, type_: Type) -> str:
     """A value that mostly fits a type, and sometimes is anything."""
-    if rng.random() < 0.06:
+    if rng.random() < 0.8:
+        return draw_calm_value(rng, type_)
+    if rng.random() < 0.15:
         return rng.choice((rng.choice(OTHERS), rng.choice(OTHERS_NESTED), rng.choice(NUMBERS)))
     if rng.random() < 0.1:
         return "null"
@@ -168,6 +170,20 @@ def draw_value(rng: random.Random, type_: Type) -> str:
     if type_ == STRING or rng.random() < 0.02:
         return f'"{rng.choice(TEXTS)}"'
     return f'"{draw_moment(rng, with_clock=type_ != DATE)}"'
+
+
+def draw_calm_value(rng: random.Random, type_: Type) -> str:
+    """A value that fits a type, in a usual form."""
+    if type_ == BOOLEAN:
+        return rng.choice(("true", "false"))
+    if type_ == STRING:
+        return rng.choice(('"EWR"', '"a"', '"plain text"', '"straße"', '""', "null"))
+    if type_.numeric:
+        has_fraction = type_ == DOUBLE or (isinstance(type_, DecimalType) and type_.scale > 1)
+        number = rng.randint(0, 99)
+        return f"{rng.choice(('', '-'))}0.{number:02}" if has_fraction else str(number)
+    day = f"{rng.randint(1, 9999):04}-{rng.randint(1, 12):02}-{rng.randint(1, 28):02}"
+    return f'"{day}"' if type_ == DATE else f'"{day}T{rng.randint(0, 23):02}:30:00Z"'
 
 
 def draw_number(rng: random.Random, type_: Type) -> str:
