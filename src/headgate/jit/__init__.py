@@ -5,7 +5,7 @@ This package imports Numba: import it only from modules that are themselves impo
 
 from __future__ import annotations
 
-from headgate.jit.cache import inlined_kernel, kernel, warn_before_compiling
+from headgate.jit.cache import inlined_kernel, kernel, plain_kernel, warn_before_compiling
 from headgate.jit.intrinsics import load_unchecked, lowest_bit, popcount, prefetch
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "kernel",
     "load_unchecked",
     "lowest_bit",
+    "plain_kernel",
     "popcount",
     "prefetch",
     "warn_before_compiling",

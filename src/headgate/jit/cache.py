@@ -28,6 +28,7 @@ import numba
 from numba import njit
 from numba.core import caching
 from numba.core.compiler_lock import global_compiler_lock
+from numba.core.options import DefaultOptions
 
 from headgate.portable import lock_descriptor
 from headgate.user_cache import is_unused, open_user_cache
@@ -44,19 +45,36 @@ _numba_config: Any = numba.config
 _FunctionCache: Any = caching.FunctionCache
 _IndexDataCacheFile: Any = caching.IndexDataCacheFile
 
-_KERNEL = re.compile(rb"^@(?:inlined_)?kernel\b", re.MULTILINE)
+# Numba's own switch for reference counting, which is private: without it, kernels are slower
+_UNCOUNTED = {"_nrt": False} if hasattr(DefaultOptions, "_nrt") else {}
+
+_KERNEL = re.compile(rb"^@(?:inlined_|plain_)?kernel\b", re.MULTILINE)
 _IMPORT = re.compile(rb"^from ([\w.]+) import (\([^)]*\)|.*)", re.MULTILINE)
 
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile a function with Numba on its first call; it releases the GIL while it runs."""
+    return _compile_on_first_call(function)
+
+
+def plain_kernel(function: Callable[..., Any]) -> Any:
+    """Compile a kernel that allocates nothing, without counting references to arrays.
+
+    Numba counts a reference to every array of every group of arrays that an inlined function is
+    given, by an atomic addition each: in the innermost loop of a match that took five times as long
+    as the match itself. A kernel that makes an array cannot be compiled so.
+    """
+    return _compile_on_first_call(function, **_UNCOUNTED)
+
+
+def _compile_on_first_call(function: Callable[..., Any], **options: Any) -> Any:
     directory = _cache_directory(_package_of(function.__module__))
     if directory is None:
-        return njit(nogil=True)(function)
+        return njit(nogil=True, **options)(function)
     before = _numba_config.CACHE_DIR  # Numba reads it when a function is declared
     _numba_config.CACHE_DIR = str(directory)
     try:
-        compiled: Any = njit(nogil=True, cache=True)(function)
+        compiled: Any = njit(nogil=True, cache=True, **options)(function)
         if not _numba_config.DISABLE_JIT:
             compiled._cache = _ForgivingCache(function)
             compiled.compile = partial(_compile_in_turn, directory, compiled.compile)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from headgate.jit import inlined_kernel, kernel, load_unchecked, lowest_bit, prefetch
+from headgate.jit import inlined_kernel, kernel, load_unchecked, lowest_bit, plain_kernel, prefetch
 from headgate.matching.keyed.arrays import NULL, TRUE
 from headgate.matching.keyed.kernels.grid import match_grid
 from headgate.matching.keyed.kernels.records import (
@@ -24,7 +24,7 @@ from headgate.snapshot.arrays.atoms import COMPARE, CONSTANT, MATCHES, WITHIN
 PREFETCHED_RECORDS = 4  # that are being loaded while one is read
 
 
-@kernel
+@plain_kernel
 def match(conditions, clusters, grid, events, begin, stop, scratch, living, appended, out, offsets):
     """Match events from `begin` on, up to `stop` or until `out` might not hold the next one.
 
