@@ -169,16 +169,30 @@ LOG_DAMAGE: dict[str, tuple[Damage, str]] = {
         r"log.jsonl: ends with record 8, and log.head is missing",
     ),
     "a changed path in the source log": (
-        lambda state: _change_path(state / "spark" / "sources" / "0" / "3"),
-        r"sources/0/3: was changed or damaged: .* checksum",
+        lambda state: _change_path(state / "spark" / "sources" / "0" / "2"),
+        r"sources/0/2: was changed or damaged: .* checksum",
+    ),
+    "a changed path in the newest source log, without its checksum": (
+        lambda state: _change_unchecked(
+            state / "spark" / "sources" / "0" / "3", b".jsonl", b".jsonx"
+        ),
+        r"sources/0/3: was changed or damaged: the log has another digest",
+    ),
+    "a lost newest source log": (
+        lambda state: _change_unchecked(state / "spark" / "sources" / "0" / "3", b"", b""),
+        r"sources/0/3: is gone: the log has another digest",
+    ),
+    "a changed newest offset, without its checksum": (
+        lambda state: _change_unchecked(state / "spark" / "offsets" / "3", b":3}", b":2}"),
+        r"offsets/3: was changed or damaged: the log has another digest",
     ),
     "a checksum of Spark's": (
         lambda state: (state / "spark" / "sources" / "0" / ".1.crc").unlink(),
         r"sources/0/\.1\.crc: Hadoop's checksum of 1 is gone",
     ),
     "a cut offset": (
-        lambda state: cut(state / "spark" / "offsets" / "3"),
-        r"offsets/3: was changed or damaged: .* checksum",
+        lambda state: cut(state / "spark" / "offsets" / "2"),
+        r"offsets/2: was changed or damaged: .* checksum",
     ),
 }
 
@@ -187,6 +201,16 @@ def _change_path(path: Path) -> None:
     text = path.read_text()
     assert ".jsonl" in text
     path.write_text(text.replace(".jsonl", ".jsonx"))
+
+
+def _change_unchecked(path: Path, old: bytes, new: bytes) -> None:
+    """Change or delete a file and delete what Hadoop knows of it."""
+    content = path.read_bytes()
+    path.with_name(f".{path.name}.crc").unlink()
+    path.unlink()
+    if old:
+        assert old in content
+        path.write_bytes(content.replace(old, new))
 
 
 @pytest.mark.parametrize("damage", slow_unless_in(list(OUTPUT_DAMAGE)[:4], OUTPUT_DAMAGE))
@@ -198,7 +222,7 @@ def test_damaged_output_is_refused(stateful_job: FinishedJob, damage: str) -> No
         stateful_job.run()
 
 
-@pytest.mark.parametrize("damage", slow_unless_in(list(LOG_DAMAGE)[-4:], LOG_DAMAGE))
+@pytest.mark.parametrize("damage", slow_unless_in(list(LOG_DAMAGE)[-7:], LOG_DAMAGE))
 def test_a_damaged_log_is_refused(plain_job: FinishedJob, damage: str) -> None:
     plain_job.restore()
     apply, said = LOG_DAMAGE[damage]
