@@ -58,6 +58,7 @@ def forget(
     from headgate.spark.job.commit.retention import forget_removed
     from headgate.spark.job.config_file import read_pipeline
 
+    # The state may be anywhere, so the pipeline is needed and not just its output.
     job = read_pipeline(pipeline)
     if job.sink.path is None or job.run.checkpoint is None:
         raise UsageError(f"{pipeline}: this job keeps no output on disk, so nothing can be gone")
