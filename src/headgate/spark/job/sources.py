@@ -84,11 +84,13 @@ class FileSource:
         self._number = number
         self._format = format
         self._links = LinkFilter.from_source(path, options.get("pathGlobFilter"))
+        # Spark takes one limit only: that of bytes comes from the user
+        limit = {} if "maxBytesPerTrigger" in options else {"maxFilesPerTrigger": files_per_trigger}
         # a user's options come last and prevail
         self._options = {
             "recursiveFileLookup": "true",
             "maxFileAge": "36500d",  # Spark would silently skip old files
-            "maxFilesPerTrigger": str(files_per_trigger),
+            **{name: str(files) for name, files in limit.items()},
             **options,
         }
 
