@@ -16,6 +16,8 @@ from functools import partial, reduce
 from pathlib import Path
 from typing import Protocol
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
@@ -26,6 +28,7 @@ from headgate.spark.job.batch.links import LinkFilter, is_glob
 from headgate.spark.job.batch.work import Work, select_valid_rows
 from headgate.spark.job.commit.checkpoint import list_planned_files
 from headgate.spark.job.config import Pipeline, SourceConfig
+from headgate.spark.session.failure import explain_failure, has_jvm_ended
 
 DEFAULT_RATE = 100  # rows a second
 DEFAULT_REPLAY_LINES = 100_000  # in a batch of a replay without a pace
@@ -103,7 +106,12 @@ class FileSource:
         elif not is_glob(path):
             raise JobError(f"{path}: no such directory; create it, or correct the `path`")
         reader = spark.readStream.format("binaryFile").schema(_FILE_COLUMNS)
-        return reader.options(**self._options).load(path).select("path", "length")
+        try:
+            return reader.options(**self._options).load(path).select("path", "length")
+        except (PySparkException, Py4JError) as error:
+            reason = explain_failure(error)
+            hint = "" if has_jvm_ended(error) else "; correct `path` or `options` of the source"
+            raise JobError(f"{path}: Spark cannot list it: {reason}{hint}") from error
 
     def build_reports(self, frame: DataFrame, work: Work) -> DataFrame | None:
         """Divide the batch's files, as the checkpoint lists them, among tasks."""
