@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial, reduce
 from pathlib import Path
 from typing import Protocol
@@ -113,6 +113,11 @@ class FileSource:
             hint = "" if has_jvm_ended(error) else "; correct `path` or `options` of the source"
             raise JobError(f"{path}: Spark cannot list it: {reason}{hint}") from error
 
+    def find_loops(self) -> Iterator[str]:
+        """Yield links by which Spark lists files over and over."""
+        is_walked = self._options["recursiveFileLookup"].lower() == "true"
+        return self._links.find_loops() if is_walked else iter(())
+
     def build_reports(self, frame: DataFrame, work: Work) -> DataFrame | None:
         """Divide the batch's files, as the checkpoint lists them, among tasks."""
         # not from the frame, which silently skips a file that has gone
@@ -181,12 +186,22 @@ class RateSource:
         return frame.mapInArrow(partial(work.process_rows, "rate", "value"), work.report_schema)
 
 
-def open_sources(config: Pipeline, checkpoint: Path) -> list[Source]:
-    """Return the sources of a job, in the order of its configuration."""
-    return [
+def open_sources(config: Pipeline, checkpoint: Path, note: Callable[[str], None]) -> list[Source]:
+    """Return the sources of a job, in the order of its configuration.
+
+    `note` is called with a line of text for a person about what is odd in them.
+    """
+    sources = [
         _open_source(config, source, checkpoint, number)
         for number, source in enumerate(config.sources)
     ]
+    for source in sources:
+        for link in source.find_loops() if isinstance(source, FileSource) else ():
+            note(
+                f"{link} leads back to a directory above it: Spark lists the files there again and "
+                "again, which gives batches without events; remove the link"
+            )
+    return sources
 
 
 def _open_source(config: Pipeline, source: SourceConfig, checkpoint: Path, number: int) -> Source:
