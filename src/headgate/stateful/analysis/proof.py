@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from headgate._display import format_count
 from headgate.predicate import Column
 from headgate.queries import Query
@@ -21,7 +23,7 @@ from headgate.stateful.analysis.case import (
 )
 from headgate.stateful.analysis.lines import is_finite, list_intervals
 from headgate.stateful.analysis.theory.checker import find_live_joins, find_violations
-from headgate.stateful.analysis.theory.closure import Closure, compute_closure
+from headgate.stateful.analysis.theory.closure import Booleans, Closure, compute_closure
 
 MAX_LISTED_TEXTS = 1_000
 ASKS_NOTHING = "between streams asks for rows to be kept"
@@ -182,7 +184,7 @@ def _list_inequalities(case: Case, known: Closure) -> Iterator[str]:
 
 def _list_extremes(query: Query, case: Case, known: Closure) -> Iterator[str]:
     """Yield for each stream the column of which it keeps the least or the greatest."""
-    live = find_live_joins(case.query, known).any(axis=2)
+    live: Booleans = np.any(find_live_joins(case.query, known), axis=2)
     for number, source in enumerate(query.sources):
         if source.rows is not None:
             continue
