@@ -191,10 +191,9 @@ def _list_extremes(query: Query, case: Case, known: Closure) -> Iterator[str]:
         own = [v for v, variable in enumerate(case.query.variables) if variable.source == number]
         # A side at the left of `x <= y` is kept with its least value, one at the right with its
         # greatest: whatever joins another row then joins that one.
-        for end, sides in (
-            ("least", live[own].any(axis=1)),
-            ("greatest", live[:, own].any(axis=0)),
-        ):
+        lows: Booleans = np.any(live[own], axis=1)
+        highs: Booleans = np.any(live[:, own], axis=0)
+        for end, sides in (("least", lows), ("greatest", highs)):
             columns = [case.columns[v] for v, is_live in zip(own, sides, strict=True) if is_live]
             if columns:
                 names = " or ".join(f"`{column.key}`" for column in columns)
