@@ -198,6 +198,23 @@ def test_explain_shows_what_decides_of_many_parts(files: Path) -> None:
     assert data["metadata"] == '{"title": "Bad drivers"}'
 
 
+def test_ctrl_c_while_the_commands_are_imported_is_no_traceback(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Importing takes a second, in which people change their minds."""
+
+    def interrupt(*_: object) -> object:
+        raise KeyboardInterrupt
+
+    import headgate.cli
+
+    monkeypatch.setattr("builtins.__import__", interrupt)
+    with pytest.raises(SystemExit) as ended:
+        headgate.cli.main()
+    monkeypatch.undo()
+    assert ended.value.code == 130
+
+
 def test_the_beginning_of_an_id_is_enough_for_a_hint(files: Path) -> None:
     assert "did you mean `named`" in str(run("explain", "-q", "q.sql", "nam").exception)
     streams = "".join(f"CREATE STREAM s{number} (a INT);" for number in range(30))
