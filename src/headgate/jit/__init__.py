@@ -6,9 +6,17 @@ This package imports Numba: import it only from modules that are themselves impo
 from __future__ import annotations
 
 from headgate.jit.cache import inlined_kernel, kernel, plain_kernel, warn_before_compiling
-from headgate.jit.intrinsics import load_unchecked, lowest_bit, popcount, prefetch
+from headgate.jit.intrinsics import (
+    copy_lanes,
+    load_unchecked,
+    lowest_bit,
+    popcount,
+    prefetch,
+    store_unchecked,
+)
 
 __all__ = [
+    "copy_lanes",
     "inlined_kernel",
     "kernel",
     "load_unchecked",
@@ -16,5 +24,6 @@ __all__ = [
     "plain_kernel",
     "popcount",
     "prefetch",
+    "store_unchecked",
     "warn_before_compiling",
 ]

@@ -1,4 +1,4 @@
-"""Processor instructions that Numba does not offer: count bits, prefetch, load without a check.
+"""Processor instructions that Numba does not offer: count bits, prefetch, load and store unchecked.
 
 With Numba's JIT off (`NUMBA_DISABLE_JIT=1`) the kernels are plain Python, and so are these.
 """
@@ -81,8 +81,56 @@ def _load_unchecked(typing_context: Any, array: Any, index: Any) -> Any:
     return array.dtype(array, index), generate
 
 
+@intrinsic
+def _store_unchecked(typing_context: Any, array: Any, index: Any, value: Any) -> Any:
+    del typing_context
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer = _pointer(context, builder, signature, arguments)
+        context.pack_value(builder, signature.args[0].dtype, arguments[2], pointer)
+        return context.get_dummy_value()
+
+    del value  # it is converted to what the array holds
+    return types.void(array, index, array.dtype), generate
+
+
+@intrinsic
+def _copy_lanes(typing_context: Any, target: Any, to: Any, source: Any, begin: Any) -> Any:
+    del typing_context
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        source_type = signature.args[2]
+        first = _pointer(context, builder, signature, arguments)
+        second = _cgutils.get_item_pointer(
+            context,
+            builder,
+            source_type,
+            context.make_array(source_type)(context, builder, arguments[2]),
+            [arguments[3]],
+            wraparound=False,
+        )
+        # eight vectors of eight lanes, aligned like the items themselves
+        vector = ir.VectorType(ir.IntType(32), _VECTOR_LANES)
+        for lane in range(0, LANES, _VECTOR_LANES):
+            offset = [ir.Constant(ir.IntType(64), lane)]
+            read = builder.bitcast(builder.gep(second, offset), vector.as_pointer())
+            write = builder.bitcast(builder.gep(first, offset), vector.as_pointer())
+            builder.store(builder.load(read, align=4), write, align=4)
+        return context.get_dummy_value()
+
+    return types.void(target, to, source, begin), generate
+
+
 def _plain_load_unchecked(array: Any, index: Any) -> Any:
     return array[index]
+
+
+def _plain_store_unchecked(array: Any, index: Any, value: Any) -> None:
+    array[index] = value
+
+
+def _plain_copy_lanes(target: Any, to: Any, source: Any, begin: Any) -> None:
+    target[to : to + LANES] = source[begin : begin + LANES]
 
 
 def _plain_lowest_bit(word: Any) -> int:
@@ -98,6 +146,8 @@ def _plain_prefetch(array: Any, index: Any) -> None:
     del array, index
 
 
+LANES, _VECTOR_LANES = 64, 8  # numbers that `copy_lanes` copies, in all and at a time
+
 _is_plain = bool(_numba_config.DISABLE_JIT)
 
 # Return the position of the lowest set bit of a word that is not 0: one instruction.
@@ -111,3 +161,9 @@ prefetch: Any = _plain_prefetch if _is_plain else _prefetch
 
 # Return the item of an array at an index that is known to be valid and not negative.
 load_unchecked: Any = _plain_load_unchecked if _is_plain else _load_unchecked
+
+# Write an item of an array at an index that is known to be valid and not negative.
+store_unchecked: Any = _plain_store_unchecked if _is_plain else _store_unchecked
+
+# Copy 64 numbers of 32 bits from one array to another, both of which must have room for them.
+copy_lanes: Any = _plain_copy_lanes if _is_plain else _copy_lanes

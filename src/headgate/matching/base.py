@@ -21,7 +21,7 @@ from headgate.schema import Schema, Stream
 if TYPE_CHECKING:
     from headgate.snapshot.arrays import EncodedQueries
 
-NO_MATCHES = Matches(np.zeros(1, np.int64), np.zeros(0, np.int64), ())
+NO_MATCHES = Matches(np.zeros(1, np.int64), np.zeros(0, np.int32), ())
 
 Options = TypeVar("Options")
 

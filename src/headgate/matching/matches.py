@@ -16,11 +16,15 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from headgate._display import format_count, render_table
+from headgate.errors import UsageError
 from headgate.events import EventBatch
 
 Numbers = npt.NDArray[np.int64]
+# 32 bits: an index has fewer queries than that, and positions are most of what a match writes
+Positions = npt.NDArray[np.int32]
 
 MAX_SHOWN_IDS = 10  # of an event, in a notebook
+MAX_LISTED_IDS = np.iinfo(np.int32).max  # in Arrow's lists, whose offsets have 32 bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +38,7 @@ class Matches:
     ----------
     offsets : ndarray of int64
         Where the positions of each event begin, and the end of the last.
-    positions : ndarray of int64
+    positions : ndarray of int32
         The positions of the matching queries, event after event.
     known_ids : sequence of str
         The id of the query at each position.
@@ -54,7 +58,7 @@ class Matches:
     """
 
     offsets: Numbers
-    positions: Numbers
+    positions: Positions
     known_ids: Sequence[str] = field(repr=False)
     errors: Mapping[int, str] = field(default_factory=dict)
     first: int = 0
@@ -120,6 +124,11 @@ class Matches:
 
     def ids(self) -> pa.ListArray[Any]:
         """Return a list of query ids for each event."""
+        if self.total > MAX_LISTED_IDS:
+            raise UsageError(
+                f"{self.total:,} matches are too many for one Arrow array of lists; "
+                "take the ids of one chunk of `match_chunks` after the other"
+            )
         known: Any = pa.array(self.known_ids, pa.string())
         offsets: Any = pa.array(self.offsets.astype(np.int32))
         ids = known.take(self.in_order().positions)
@@ -131,7 +140,8 @@ class Matches:
         # one sort of event · width + position is faster than a sort for each event
         width = int(self.positions.max(initial=0)) + 1
         events = np.repeat(np.arange(len(self)), np.diff(self.offsets))
-        return replace(self, positions=np.sort(events * width + self.positions) - events * width)
+        ordered = np.sort(events * width + self.positions) - events * width
+        return replace(self, positions=ordered.astype(np.int32))
 
 
 def concatenate_matches(chunks: Sequence[Matches], known_ids: Sequence[str]) -> Matches:
@@ -139,7 +149,7 @@ def concatenate_matches(chunks: Sequence[Matches], known_ids: Sequence[str]) -> 
     # offsets of a chunk begin at 0, so all are summed up again from the counts
     counts = [np.diff(chunk.offsets) for chunk in chunks]
     offsets = np.concatenate([np.zeros(1, np.int64), *counts]).cumsum().astype(np.int64)
-    positions = [np.empty(0, np.int64), *(chunk.positions for chunk in chunks)]
+    positions = [np.empty(0, np.int32), *(chunk.positions for chunk in chunks)]
     errors = {event: reason for chunk in chunks for event, reason in chunk.errors.items()}
     return Matches(offsets, np.concatenate(positions), known_ids, errors)
 
@@ -148,12 +158,13 @@ def concatenate_matches(chunks: Sequence[Matches], known_ids: Sequence[str]) -> 
 class RowMatches:
     """The matches of consecutive rows of a batch, the first of which is `row`.
 
-    Row `row + i` matches the queries at `positions[offsets[i]:offsets[i + 1]]`.
+    Row `row + i` matches the queries at `positions[offsets[i]:offsets[i + 1]]`. Positions may have
+    32 bits or 64.
     """
 
     row: int
     offsets: Numbers
-    positions: Numbers
+    positions: Numbers | Positions
 
     @classmethod
     def from_pairs(cls, row: int, count: int, rows: Numbers, positions: Numbers) -> RowMatches:
@@ -192,13 +203,12 @@ def to_events(
         end = last if piece.end == len(numbers) else int(numbers[piece.end])
         counts = np.zeros(end - first + 1, np.int64)
         counts[numbers[piece.row : piece.end] - first + 1] = np.diff(piece.offsets)
-        yield Matches(
-            np.cumsum(counts), piece.positions, ids, _select_errors(errors, first, end), first
-        )
+        positions = piece.positions.astype(np.int32, copy=False)
+        yield Matches(np.cumsum(counts), positions, ids, _select_errors(errors, first, end), first)
         first = end
     # unreadable events behind the last row, or a batch without any row
     if first < last:
-        nothing = np.empty(0, np.int64)
+        nothing = np.empty(0, np.int32)
         offsets = np.zeros(last - first + 1, np.int64)
         yield Matches(offsets, nothing, ids, _select_errors(errors, first, last), first)
 

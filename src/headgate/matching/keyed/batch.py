@@ -13,7 +13,7 @@ import numpy as np
 from headgate.events import EventBatch
 from headgate.matching.encoding.event_columns import EventColumns
 from headgate.matching.keyed.parts import OUTPUT_SIZE, Part, Workspace
-from headgate.matching.matches import Numbers, RowMatches
+from headgate.matching.matches import Numbers, Positions, RowMatches
 
 MIN_BLOCK_ROWS, MAX_BLOCK_ROWS = 128, 4096  # of a block, which is one thread's work
 MAX_TRUTHS = 1 << 21  # matched patterns and truths of comparisons that are held at once, about
@@ -27,7 +27,7 @@ class Block:
     row: int
     stop: int
     offsets: Numbers
-    positions: Numbers
+    positions: Positions
 
 
 def match_batch(parts: Sequence[Part], batch: EventBatch, threads: int) -> Iterator[RowMatches]:
@@ -94,7 +94,7 @@ class _Work:
 
     def _begin_block(self, row: int, stop: int) -> Block:
         """Match the small parts, over as many of these rows as all of them can take at once."""
-        matches = np.empty(0, np.int64), np.empty(0, np.int64)
+        matches = np.empty(0, np.int64), np.empty(0, np.int32)
         for (part, events), workspace in zip(self.others, self._workspaces()[:-1], strict=True):
             matches = part.match(events, row, stop, workspace, matches)
             # a part whose output was full took fewer rows, and so do the next

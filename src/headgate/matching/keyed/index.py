@@ -187,7 +187,7 @@ class KeyedIndex(BaseIndex):
             "removed": sum(part.removed for part in parts),
             "clusters": sum(part.clusters for part in figures),
             "entries": sum(part.entries for part in figures),
-            "bitmaps": sum(len(arrays.bitmap_lines) for arrays in built),
+            "bitmaps": sum(part.bitmaps for part in figures),
             "in_bitmaps": sum(part.in_bitmaps for part in figures),
             "in_grid": sum(len(arrays.grid.query) for arrays in built),
             "estimated_us": [

@@ -114,11 +114,11 @@ class Segment:
             )
             return Placement(KIND, how)
         # the key is not kept, but chosen again, from the same program and costs
-        conditions = self.built.conditions
-        begin, end = conditions.offsets[number : number + 2]
-        program = conditions.program[begin:end]
+        trees = self.encoded.trees
+        begin, end = trees.offsets[number : number + 2]
+        program = trees.program[begin:end].copy()
         _, atoms, targets, weight = choose_keys(
-            np.array([0, len(program)]), program, key_costs(self.encoded, self.built)
+            np.array([0, len(program)]), program, key_costs(self.encoded, schema)
         )
         if weight[0] == NEVER:
             return Placement(KIND, "evaluated for no event, because it cannot match")
