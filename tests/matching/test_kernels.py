@@ -254,11 +254,12 @@ def check_clusters(random: Random, counts: Counter[str]) -> None:
     last = np.array(greatest, np.int64)
     code_base = np.concatenate(([0], np.cumsum(last + 1)))
     placed = start, fit, queries, key_atom, entry
+    brief = clusters.make_brief(column, *intervals)
     plan = clusters.plan_clusters(
-        *placed, offsets, program, in_row, size, column, *intervals, last, code_base
+        *placed, offsets, program, in_row, size, brief, *intervals, last, code_base
     )
     filled = clusters.fill_clusters(
-        plan, *placed, repeated, offsets, program, in_row, form, column, *intervals, last, code_base
+        plan, *placed, repeated, offsets, program, in_row, form, brief, *intervals, last, code_base
     )
     counts.update({"bitmaps": int((plan[:, 0] >= 0).sum())})
     events = [[random.choice((0, random.randint(0, g))) for g in greatest] for _ in range(10)]

@@ -23,7 +23,7 @@ from headgate.matching.keyed.arrays import (
     Grid,
     Programs,
 )
-from headgate.matching.keyed.kernels.clusters import fill_clusters, plan_clusters
+from headgate.matching.keyed.kernels.clusters import fill_clusters, make_brief, plan_clusters
 from headgate.matching.keyed.kernels.entries import key_entries
 from headgate.matching.keyed.kernels.grid import count_conditions, fill_grid, z_order
 from headgate.matching.keyed.kernels.keys import choose_keys, find_deciding
@@ -277,11 +277,12 @@ def _lay_out(
     """Return the plan of all clusters, what `fill_clusters` makes of it, and the living words."""
     placed = entries.start, entries.fit, entries.query, entries.key_atom
     queries = conditions.offsets, conditions.program, rows.in_row
-    intervals = conditions.column, conditions.starts, conditions.low, conditions.high, greatest
+    intervals = conditions.starts, conditions.low, conditions.high, greatest
+    brief = make_brief(conditions.column, conditions.starts, conditions.low, conditions.high)
     code_base = np.concatenate(([0], np.cumsum(greatest + 1)))
-    plan = plan_clusters(*placed, entry, *queries, rows.size, *intervals, code_base)
+    plan = plan_clusters(*placed, entry, *queries, rows.size, brief, *intervals, code_base)
     filled = fill_clusters(
-        plan, *placed, entry, is_repeated, *queries, rows.form, *intervals, code_base
+        plan, *placed, entry, is_repeated, *queries, rows.form, brief, *intervals, code_base
     )
     return plan, *filled
 

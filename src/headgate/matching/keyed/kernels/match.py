@@ -40,7 +40,8 @@ from headgate.matching.keyed.kernels.rows import (
     MASK_CODES,
 )
 
-LINE = 16  # numbers of 32 bits in a cache line
+LINE, LINE_BYTES = 16, 64  # numbers of 32 bits, and bytes, in a cache line
+MAX_LINES = 32  # of the columns of a bitmap, and of their tables, that are loaded ahead
 ALL_BITS = ~np.uint64(0)
 
 
@@ -201,15 +202,23 @@ def _follow_bits(clusters, events, e, met, count):
 
 @inlined_kernel
 def _prefetch_cluster(clusters, c):
-    rows = load_unchecked(clusters.descriptions, c + ROWS)
+    """Begin to load what a cluster has, but for its bits: which rows is not known yet."""
+    descriptions = clusters.descriptions
+    rows = load_unchecked(descriptions, c + ROWS)
     prefetch(clusters.rows, rows)
     prefetch(clusters.rows, rows + LINE)
-    if load_unchecked(clusters.descriptions, c + COUNT) != 0:
-        columns = load_unchecked(clusters.descriptions, c + COLUMNS)
-        prefetch(clusters.columns, columns)
-        prefetch(clusters.columns, columns + LINE)
-        prefetch(clusters.tables, load_unchecked(clusters.descriptions, c + TABLES))
-        prefetch(clusters.members, load_unchecked(clusters.descriptions, c + MEMBERS))
+    if load_unchecked(descriptions, c + COUNT) != 0:
+        prefetch(clusters.members, load_unchecked(descriptions, c + MEMBERS))
+        # columns and tables end where those of the next cluster begin
+        begin = load_unchecked(descriptions, c + COLUMNS)
+        end = min(load_unchecked(descriptions, c + WORDS + COLUMNS), begin + MAX_LINES * LINE)
+        for line in range(begin, end, LINE):
+            prefetch(clusters.columns, line)
+        begin = load_unchecked(descriptions, c + TABLES)
+        end = load_unchecked(descriptions, c + WORDS + TABLES)
+        end = min(end, begin + MAX_LINES * LINE_BYTES)
+        for line in range(begin, end, LINE_BYTES):
+            prefetch(clusters.tables, line)
 
 
 @inlined_kernel

@@ -34,7 +34,6 @@ GAP = 1  # column; low, high: the code must be outside
 CODES = 2  # column; low, and a mask of 64 codes from there in two halves
 PROGRAM = 3  # 1 if the query may be met more than once for an event, else 0; where its code begins
 ITEM_BITS = 2
-ITEM_SIZES = np.array([3, 3, 4, 2])
 
 
 @kernel
@@ -95,8 +94,8 @@ def to_signed(bits):
 def write_atom(atom, form, column, starts, low, high, rows, at):
     """Write an atom that is no short interval into a row; return where it ends."""
     first, last = starts[atom], starts[atom + 1] - 1
-    c = np.int64(column[atom]) << ITEM_BITS
-    if form[atom] == MASK:
+    c = np.int64(column) << ITEM_BITS
+    if form == MASK:
         codes = np.uint64(0)
         for i in range(first, last + 1):
             for code in range(low[i], high[i] + 1):
