@@ -202,7 +202,8 @@ def test_oracle_clusters() -> None:
     for _ in range(case_count(60)):
         check_clusters(random, counts)
     assert counts["bitmaps"] > at_least(20)
-    assert min(counts[name] for name in ("tables", "bounds", "masks", "gaps", "wide")) > 10, counts
+    met = "tables", "bounds", "masks", "gaps", "wide", "programs", "bitmaps with programs"
+    assert min(counts[name] for name in met) > at_least(10), counts
 
 
 def random_condition(random: Random, columns: int, greatest: Sequence[int]) -> Condition:
@@ -238,7 +239,8 @@ def check_clusters(random: Random, counts: Counter[str]) -> None:
     start = np.cumsum([0, *sizes])
     order = np.concatenate(
         [
-            start[c] + np.argsort(~is_fit[start[c] : start[c + 1]], kind="stable")
+            start[c]
+            + np.lexsort((~is_pure[start[c] : start[c + 1]], ~is_fit[start[c] : start[c + 1]]))
             for c in range(len(sizes))
         ]
     )
@@ -310,7 +312,8 @@ def read_cluster(
 ) -> dict[int, int]:
     """The queries of a cluster that accept an event, and what is left to decide of each."""
     descriptions, bits, about, tables, members, packed, _ = filled
-    count, word, columns, table, member, row, end, _ = descriptions[8 * c : 8 * c + 8].tolist()
+    count, word, columns, table, member, plain, row, _ = descriptions[8 * c : 8 * c + 8].tolist()
+    end = int(descriptions[8 * c + 14])
     size, width = count & (2**32 - 1), (count & (2**32 - 1)) + 63 >> 6
     result = set(range(size))
     for at in range(columns, columns + 4 * (count >> 32), 4):
@@ -323,7 +326,14 @@ def read_cluster(
             counts["tables"] += 1
         begin = word + (first + int(region)) * width
         result &= {i for i in range(size) if int(bits[begin + i // 64]) >> i % 64 & 1}
-    held = dict.fromkeys((int(members[member + i]) for i in result), FIRST)
+    held = {}
+    for i in result:
+        held[int(members[member + i])] = FIRST
+        if i >= plain:
+            query, repeated = divmod(int(members[member + size + i - plain]), 2)
+            assert query == members[member + i]
+            held[query] = (SECOND, REMAINING)[repeated]
+            counts["bitmaps with programs"] += 1
     while row < end:
         mask, query_number, length, items = packed[row : row + 4].tolist()
         present = {column % 32 for column, code in enumerate(event) if code}

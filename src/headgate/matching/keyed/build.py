@@ -160,7 +160,7 @@ def build_arrays(encoded: EncodedQueries, schema: Schema) -> KeyedArrays:
     # the queries at each node, and programs for what is more than a row
     width = 1 << np.ceil(np.log2(greatest + 1)).astype(np.int64)
     node_base = np.concatenate(([0], np.cumsum(2 * width)))
-    entries = _place_queries(keys, conditions, rows.is_fit, greatest, node_base, width)
+    entries = _place_queries(keys, conditions, rows, greatest, node_base, width)
     with_program = np.flatnonzero(~rows.is_pure & (weight != NEVER))
     program_entry, *programs, most_cells = compile_programs(
         with_program,
@@ -233,7 +233,7 @@ def _find_rows(conditions: Conditions, columns: int) -> Rows:
 def _place_queries(
     keys: Keys,
     conditions: Conditions,
-    is_fit: Mask,
+    rows: Rows,
     greatest: Integers,
     node_base: Integers,
     width: Integers,
@@ -253,10 +253,11 @@ def _place_queries(
         width,
         int(node_base[-1]),
     )
-    # those fit for a bitmap come first; the sort is stable, and queries ascend already
+    # those fit for a bitmap come first, and before these what is nothing but a row; the sort is
+    # stable, and queries ascend already
     is_repeated = np.diff(keys.start) > 1
-    fits = is_fit[queries] & ~is_repeated[queries]
-    order = np.argsort(2 * nodes + ~fits, kind="stable")
+    fits = rows.is_fit[queries]
+    order = np.argsort(4 * nodes + 2 * ~fits + ~rows.is_pure[queries], kind="stable")
     nodes, queries, literals = nodes[order], queries[order], literals[order]
     is_first = np.concatenate(([True], nodes[1:] != nodes[:-1]))[: len(nodes)]
     start = np.append(np.flatnonzero(is_first), len(nodes))

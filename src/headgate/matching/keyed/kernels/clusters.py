@@ -7,10 +7,12 @@ Cluster c is described by the eight words from `8 · c` on, which are one cache 
     COLUMNS    where its columns begin
     TABLES     where their tables begin
     MEMBERS    where its queries begin
-    ROWS, END  where the packed rows of all other queries begin and end (`kernels.rows`)
+    PLAIN      how many of these, the first, are accepted without a program; ALL_PLAIN if all are
+    ROWS       where the packed rows of all other queries begin (`kernels.rows`)
     LIVING     the first word of a bit for each query of the bitmap: is it alive?
 
-Behind the last cluster there is one more description, of an empty cluster where all parts end.
+Each part ends where that of the next cluster begins. Behind the last cluster there is one more
+description, of an empty cluster.
 
 A bitmap has a row of bits for each region of each column, a bit for each query. A query's bit is
 set in the row of a region when the query accepts the region, or does not mention the column. The
@@ -20,6 +22,9 @@ fewer than those of the whole set: the ends of its own queries' intervals.
 A column of a bitmap is four numbers: the column, where the regions of its codes are, its first row
 and the number of its bounds. A column of up to 255 codes has a table of the region of each code,
 and no bounds; any other has its bounds, ascending, among which the event's code is searched.
+
+Behind the queries of a bitmap, those that are not plain have a number each: twice where the program
+begins, and one more if the query may be met more than once for an event.
 """
 
 from __future__ import annotations
@@ -38,7 +43,8 @@ from headgate.matching.keyed.kernels.rows import (
 )
 
 WORDS = 8  # in a description
-COUNT, BITS, COLUMNS, TABLES, MEMBERS, ROWS, END, LIVING = range(WORDS)
+COUNT, BITS, COLUMNS, TABLES, MEMBERS, PLAIN, ROWS, LIVING = range(WORDS)
+ALL_PLAIN = 1 << 40
 HALF = 32  # bits of a word, of which the upper half counts the columns
 COLUMN = 4  # numbers about a column of a bitmap
 PIECE = 4  # numbers about an interval while a bitmap is filled
@@ -230,7 +236,7 @@ def fill_clusters(
     descriptions = np.zeros((clusters + 1, WORDS), np.int64)
     totals = np.zeros(WORDS, np.int64)
     for c in range(clusters + 1):
-        for part in (BITS, COLUMNS, TABLES, MEMBERS, ROWS, END, LIVING):
+        for part in (BITS, COLUMNS, TABLES, MEMBERS, ROWS, LIVING):
             descriptions[c, part] = totals[part]
         if c == clusters:
             break
@@ -241,9 +247,12 @@ def fill_clusters(
         totals[BITS] += (plan[c, 1] + columns) * words
         totals[COLUMNS] += COLUMN * columns + plan[c, 2]
         totals[TABLES] += plan[c, 3]
-        totals[MEMBERS] += n
+        plain = 0
+        while plain < n and entry[queries[start[c] + plain]] < 0:
+            plain += 1
+        descriptions[c, PLAIN] = plain if plain < n else ALL_PLAIN
+        totals[MEMBERS] += n + n - plain
         totals[ROWS] += plan[c, 4]
-        totals[END] = descriptions[c, END] = totals[ROWS]
         totals[LIVING] += words
     bits = np.zeros(totals[BITS] + PADDING, np.uint64)
     about, tables = np.zeros(totals[COLUMNS], np.int32), np.zeros(totals[TABLES], np.uint8)
@@ -258,8 +267,13 @@ def fill_clusters(
     for c in range(clusters):
         n = descriptions[c, COUNT] & ((1 << HALF) - 1)
         if n > 0:
+            member = descriptions[c, MEMBERS]
             for i in range(n):
-                members[descriptions[c, MEMBERS] + i] = queries[start[c] + i]
+                q = queries[start[c] + i]
+                members[member + i] = q
+                if i >= descriptions[c, PLAIN]:
+                    at = member + n + i - descriptions[c, PLAIN]
+                    members[at] = 2 * np.int64(entry[q]) + repeated[q]
             pieces, used = _gather(
                 start[c],
                 start[c] + n,

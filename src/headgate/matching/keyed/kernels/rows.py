@@ -61,7 +61,7 @@ def classify_atoms(kind, column, starts, low, high):
 def mark_rows(offsets, program, deciding, form, column, columns):
     """Return which entries of programs are in rows, and which queries are nothing but a row.
 
-    `is_fit` says of a query that it is nothing but a row, with one condition for each column.
+    `is_fit` says of a query that it has no two conditions in its row that are on the same column.
     """
     in_row = np.zeros(len(program), np.bool_)
     is_pure, is_fit = np.zeros(len(offsets) - 1, np.bool_), np.zeros(len(offsets) - 1, np.bool_)
@@ -80,7 +80,7 @@ def mark_rows(offsets, program, deciding, form, column, columns):
             elif end - begin == 1 or k < end - 1:
                 pure = False
         is_pure[q] = pure
-        is_fit[q] = pure and fit
+        is_fit[q] = fit
     return in_row, is_pure, is_fit
 
 
