@@ -239,8 +239,7 @@ def check_clusters(random: Random, counts: Counter[str]) -> None:
     start = np.cumsum([0, *sizes])
     order = np.concatenate(
         [
-            start[c]
-            + np.lexsort((~is_pure[start[c] : start[c + 1]], ~is_fit[start[c] : start[c + 1]]))
+            start[c] + np.argsort(~is_fit[start[c] : start[c + 1]], kind="stable")
             for c in range(len(sizes))
         ]
     )
@@ -312,7 +311,7 @@ def read_cluster(
 ) -> dict[int, int]:
     """The queries of a cluster that accept an event, and what is left to decide of each."""
     descriptions, bits, about, tables, members, packed, _ = filled
-    count, word, columns, table, member, plain, row, _ = descriptions[8 * c : 8 * c + 8].tolist()
+    count, word, columns, table, member, _, row, _ = descriptions[8 * c : 8 * c + 8].tolist()
     end = int(descriptions[8 * c + 14])
     size, width = count & (2**32 - 1), (count & (2**32 - 1)) + 63 >> 6
     result = set(range(size))
@@ -327,13 +326,17 @@ def read_cluster(
         begin = word + (first + int(region)) * width
         result &= {i for i in range(size) if int(bits[begin + i // 64]) >> i % 64 & 1}
     held = {}
-    for i in result:
-        held[int(members[member + i])] = FIRST
-        if i >= plain:
-            query, repeated = divmod(int(members[member + size + i - plain]), 2)
-            assert query == members[member + i]
-            held[query] = (SECOND, REMAINING)[repeated]
-            counts["bitmaps with programs"] += 1
+    for number in (int(members[member + i]) for i in result):
+        if number >= 0:
+            held[number] = FIRST
+            continue
+        query, (begin, repeated) = (
+            int(members[member - 1 - number]),
+            divmod(int(members[member - number]), 2),
+        )
+        assert begin == query
+        held[query] = (SECOND, REMAINING)[repeated]
+        counts["bitmaps with programs"] += 1
     while row < end:
         mask, query_number, length, items = packed[row : row + 4].tolist()
         present = {column % 32 for column, code in enumerate(event) if code}

@@ -253,11 +253,10 @@ def _place_queries(
         width,
         int(node_base[-1]),
     )
-    # those fit for a bitmap come first, and before these what is nothing but a row; the sort is
-    # stable, and queries ascend already
+    # those fit for a bitmap come first; the sort is stable, and queries ascend already
     is_repeated = np.diff(keys.start) > 1
     fits = rows.is_fit[queries]
-    order = np.argsort(4 * nodes + 2 * ~fits + ~rows.is_pure[queries], kind="stable")
+    order = np.argsort(2 * nodes + ~fits, kind="stable")
     nodes, queries, literals = nodes[order], queries[order], literals[order]
     is_first = np.concatenate(([True], nodes[1:] != nodes[:-1]))[: len(nodes)]
     start = np.append(np.flatnonzero(is_first), len(nodes))

@@ -7,7 +7,7 @@ Cluster c is described by the eight words from `8 · c` on, which are one cache 
     COLUMNS    where its columns begin
     TABLES     where their tables begin
     MEMBERS    where its queries begin
-    PLAIN      how many of these, the first, are accepted without a program; ALL_PLAIN if all are
+    PROGRAMS   how many of these have a program
     ROWS       where the packed rows of all other queries begin (`kernels.rows`)
     LIVING     the first word of a bit for each query of the bitmap: is it alive?
 
@@ -23,8 +23,9 @@ A column of a bitmap is four numbers: the column, where the regions of its codes
 and the number of its bounds. A column of up to 255 codes has a table of the region of each code,
 and no bounds; any other has its bounds, ascending, among which the event's code is searched.
 
-Behind the queries of a bitmap, those that are not plain have a number each: twice where the program
-begins, and one more if the query may be met more than once for an event.
+A member of a bitmap is a query. If it has a program, it is −1 − p instead: at p, behind all members,
+are the query and twice where the program begins, and one more if the query may be met more than once
+for an event.
 """
 
 from __future__ import annotations
@@ -43,8 +44,7 @@ from headgate.matching.keyed.kernels.rows import (
 )
 
 WORDS = 8  # in a description
-COUNT, BITS, COLUMNS, TABLES, MEMBERS, PLAIN, ROWS, LIVING = range(WORDS)
-ALL_PLAIN = 1 << 40
+COUNT, BITS, COLUMNS, TABLES, MEMBERS, PROGRAMS, ROWS, LIVING = range(WORDS)
 HALF = 32  # bits of a word, of which the upper half counts the columns
 COLUMN = 4  # numbers about a column of a bitmap
 PIECE = 4  # numbers about an interval while a bitmap is filled
@@ -247,11 +247,9 @@ def fill_clusters(
         totals[BITS] += (plan[c, 1] + columns) * words
         totals[COLUMNS] += COLUMN * columns + plan[c, 2]
         totals[TABLES] += plan[c, 3]
-        plain = 0
-        while plain < n and entry[queries[start[c] + plain]] < 0:
-            plain += 1
-        descriptions[c, PLAIN] = plain if plain < n else ALL_PLAIN
-        totals[MEMBERS] += n + n - plain
+        for i in range(start[c], start[c] + n):
+            descriptions[c, PROGRAMS] += entry[queries[i]] >= 0
+        totals[MEMBERS] += n + 2 * descriptions[c, PROGRAMS]
         totals[ROWS] += plan[c, 4]
         totals[LIVING] += words
     bits = np.zeros(totals[BITS] + PADDING, np.uint64)
@@ -267,13 +265,15 @@ def fill_clusters(
     for c in range(clusters):
         n = descriptions[c, COUNT] & ((1 << HALF) - 1)
         if n > 0:
-            member = descriptions[c, MEMBERS]
+            member, behind = descriptions[c, MEMBERS], n
             for i in range(n):
                 q = queries[start[c] + i]
                 members[member + i] = q
-                if i >= descriptions[c, PLAIN]:
-                    at = member + n + i - descriptions[c, PLAIN]
-                    members[at] = 2 * np.int64(entry[q]) + repeated[q]
+                if entry[q] >= 0:
+                    members[member + i] = -1 - behind
+                    members[member + behind] = q
+                    members[member + behind + 1] = 2 * np.int64(entry[q]) + repeated[q]
+                    behind += 2
             pieces, used = _gather(
                 start[c],
                 start[c] + n,
@@ -498,6 +498,8 @@ def pack_living(descriptions, members, living_words, alive):
     for c in range(0, len(descriptions), WORDS):
         for i in range(descriptions[c + COUNT] & ((1 << HALF) - 1)):
             number = members[descriptions[c + MEMBERS] + i]
+            if number < 0:
+                number = members[descriptions[c + MEMBERS] - 1 - number]
             bit = alive[number >> 6] >> np.uint64(number & 63) & np.uint64(1)
             living[descriptions[c + LIVING] + (i >> 6)] |= bit << np.uint64(i & 63)
     return living

@@ -23,7 +23,7 @@ from headgate.matching.keyed.kernels.clusters import (
     HALF,
     LIVING,
     MEMBERS,
-    PLAIN,
+    PROGRAMS,
     ROWS,
     TABLES,
     WORDS,
@@ -81,9 +81,12 @@ def match(programs, clusters, grid, events, begin, stop, scratch, living, append
         for i in range(count):
             c = load_unchecked(scratch.met, i)
             if load_unchecked(clusters.descriptions, c + COUNT) != 0:
-                used = _match_bitmap(
-                    programs, clusters, c, events, e, scratch, living.bitmaps, now, out, used
-                )
+                first = used
+                used = _match_bitmap(clusters, c, living.bitmaps, codes, scratch.rows, out, used)
+                if load_unchecked(clusters.descriptions, c + PROGRAMS) != 0:
+                    used = _check_members(
+                        programs, clusters, c, events, e, scratch, now, out, first, used
+                    )
             used = _match_rows(
                 programs, clusters, c, events, e, absent, scratch, living.numbers, now, out, used
             )
@@ -232,10 +235,9 @@ def _is_alive(alive, number):
 
 
 @inlined_kernel
-def _match_bitmap(programs, clusters, c, events, e, scratch, alive, now, out, used):
-    """Append the queries of a bitmap that accept an event; return the end of the output."""
+def _match_bitmap(clusters, c, alive, codes, rows, out, used):
+    """Append the members of a bitmap that accept an event's codes; return the end of the output."""
     descriptions, bits, members = clusters.descriptions, clusters.bits, clusters.members
-    codes, rows = scratch.codes, scratch.rows
     size = load_unchecked(descriptions, c + COUNT)
     columns, size = size >> HALF, size & ((np.int64(1) << HALF) - 1)
     width = (size + 63) >> 6
@@ -263,10 +265,7 @@ def _match_bitmap(programs, clusters, c, events, e, scratch, alive, now, out, us
     last = ALL_BITS
     if size & 63:
         last = (np.uint64(1) << np.uint64(size & 63)) - np.uint64(1)
-    query, plain = (
-        load_unchecked(descriptions, c + MEMBERS),
-        load_unchecked(descriptions, c + PLAIN),
-    )
+    query = load_unchecked(descriptions, c + MEMBERS)
     life = load_unchecked(descriptions, c + LIVING)
     # four words at a time, in registers; rows end with words of others, which are read in vain
     w = np.int64(0)
@@ -294,26 +293,6 @@ def _match_bitmap(programs, clusters, c, events, e, scratch, alive, now, out, us
                 x1 &= last
                 x2 = x3 = np.uint64(0)
         at = query + (w << 6)
-        if (w << 6) + 256 > plain:
-            for k in range(4):
-                word = x0 if k == 0 else x1 if k == 1 else x2 if k == 2 else x3
-                used = _append_checked(
-                    word,
-                    programs,
-                    members,
-                    query,
-                    (w + k) << 6,
-                    plain,
-                    size,
-                    events,
-                    e,
-                    scratch,
-                    now,
-                    out,
-                    used,
-                )
-            w += 4
-            continue
         used = _append_members(x0, members, at, out, used)
         used = _append_members(x1, members, at + 64, out, used)
         used = _append_members(x2, members, at + 128, out, used)
@@ -327,24 +306,7 @@ def _match_bitmap(programs, clusters, c, events, e, scratch, alive, now, out, us
             word &= load_unchecked(bits, load_unchecked(rows, k) + w)
             if word == 0:
                 break
-        if (w << 6) + 64 > plain:
-            used = _append_checked(
-                word,
-                programs,
-                members,
-                query,
-                w << 6,
-                plain,
-                size,
-                events,
-                e,
-                scratch,
-                now,
-                out,
-                used,
-            )
-        else:
-            used = _append_members(word, members, query + (w << 6), out, used)
+        used = _append_members(word, members, query + (w << 6), out, used)
     return used
 
 
@@ -375,16 +337,18 @@ def _append_members(word, members, first, out, used):
 
 
 @inlined_kernel
-def _append_checked(
-    word, programs, members, query, first, plain, size, events, e, scratch, now, out, used
-):
-    """Append the queries whose bits are set in a word, and whose programs accept the event."""
-    while word != 0:
-        i = first + lowest_bit(word)
-        word &= word - np.uint64(1)
-        number, holds = load_unchecked(members, query + i), True
-        if i >= plain:
-            program = np.int64(load_unchecked(members, query + size + i - plain))
+def _check_members(programs, clusters, c, events, e, scratch, now, out, begin, end):
+    """Keep those of a bitmap's members whose programs accept an event; return where they end."""
+    members = clusters.members
+    first = load_unchecked(clusters.descriptions, c + MEMBERS)
+    used = begin
+    for i in range(begin, end):
+        number, holds = np.int64(load_unchecked(out, i)), True
+        if number < 0:
+            # where the query and its program are
+            at = first - 1 - number
+            number = np.int64(load_unchecked(members, at))
+            program = np.int64(load_unchecked(members, at + 1))
             # more than one literal may lead to the query, which must be appended once
             if program & 1:
                 holds = scratch.seen[number] != now
@@ -400,9 +364,8 @@ def _append_checked(
                 scratch.cells,
                 now,
             )
-        if holds:
-            store_unchecked(out, used, number)
-            used += 1
+        store_unchecked(out, used, number)
+        used += np.int64(holds)
     return used
 
 
