@@ -1,9 +1,10 @@
 """A bare kernel: conjunctions of intervals over small integers, and nothing else.
 
-It is what a matcher costs that needs no types, no NULL, no OR, no patterns, no removed queries and no
-parts: arrays in, int32 positions out. The layout is that of a study of the BE-Tree paper's workload
-(clusters under the cheapest interval of each query, as packed rows or as a bitmap with a row of bits
-for each value), so it is the yardstick for what `keyed` pays for the rest of the language.
+It is what a matcher costs that needs no types, no NULL, no OR, no patterns, no removed queries and
+no parts: arrays in, int32 positions out. The layout is that of a study of the BE-Tree paper's
+workload (clusters under the cheapest interval of each query, as packed rows or as a bitmap with a
+row of bits for each value), so it is the yardstick for what `keyed` pays for the rest of the
+language.
 """
 
 from __future__ import annotations

@@ -36,9 +36,9 @@ ALL_BITS = ~np.uint64(0)
 
 @kernel
 def place(offsets, attribute, low, high, cost, span):
-    """Return an entry for each dyadic node of the cheapest interval of each query: node, query, key.
+    """Place each query at the dyadic nodes of its cheapest interval; return node, query, interval.
 
-    A node is `2 · span · attribute + n`, with n as in a heap over the values; `key` is the interval.
+    A node is `2 · span · attribute + n`, with n as in a heap over the values.
     """
     room = 2 * 12 * (len(offsets) - 1)
     node, query, key = np.empty(room, np.int64), np.empty(room, np.int32), np.empty(room, np.int64)
@@ -97,40 +97,67 @@ def lay_out(start, query, key, offsets, attribute, low, high, values, attributes
     members, rows = np.empty(members_used, np.int32), np.empty(rows_used, np.int32)
     met[:] = -1
     for c in range(clusters):
-        description = descriptions[c]
-        if not description[KIND]:
-            at = description[BEGIN]
-            for i in range(start[c], start[c + 1]):
-                head, mask = at, np.int64(0)
-                at += HEAD
-                for k in range(offsets[query[i]], offsets[query[i] + 1]):
-                    if k != key[i]:
-                        a = np.int64(attribute[k])
-                        mask |= np.int64(1) << (a & 31)
-                        rows[at] = np.int32(a << 16 | low[k] << 8 | high[k])
-                        at += 1
-                rows[head] = np.int32((mask ^ (1 << 31)) - (1 << 31))
-                rows[head + 1], rows[head + 2] = query[i], at - head
-            continue
-        words, own = (description[SIZE] + 63) >> 6, 0
-        for i in range(start[c], start[c + 1]):
-            entry = i - start[c]
-            members[description[MEMBERS] + entry] = query[i]
-            for k in range(offsets[query[i]], offsets[query[i] + 1]):
-                if k == key[i]:
-                    continue
-                a = attribute[k]
-                if met[a] != c:
-                    met[a] = c
-                    place_of[a] = own
-                    owns[description[OWN] + own] = a
-                    own += 1
-                first = description[BEGIN] + place_of[a] * (values + 1) * words + (entry >> 6)
-                bit = ~(np.uint64(1) << np.uint64(entry & 63))
-                for value in range(values + 1):
-                    if not low[k] <= value <= high[k]:
-                        bits[first + value * words] &= bit
+        part = descriptions[c], start[c], start[c + 1], query, key, offsets, attribute, low, high
+        if descriptions[c, KIND]:
+            _fill_bits(*part, values, c, met, place_of, bits, owns, members)
+        else:
+            _fill_rows(*part, rows)
     return descriptions.ravel(), bits, owns, members, rows
+
+
+@kernel
+def _fill_rows(description, begin, end, query, key, offsets, attribute, low, high, rows):
+    at = description[BEGIN]
+    for i in range(begin, end):
+        head, mask = at, np.int64(0)
+        at += HEAD
+        for k in range(offsets[query[i]], offsets[query[i] + 1]):
+            if k != key[i]:
+                a = np.int64(attribute[k])
+                mask |= np.int64(1) << (a & 31)
+                rows[at] = np.int32(a << 16 | low[k] << 8 | high[k])
+                at += 1
+        rows[head] = np.int32((mask ^ (1 << 31)) - (1 << 31))
+        rows[head + 1], rows[head + 2] = query[i], at - head
+
+
+@kernel
+def _fill_bits(
+    description,
+    begin,
+    end,
+    query,
+    key,
+    offsets,
+    attribute,
+    low,
+    high,
+    values,
+    c,
+    met,
+    place_of,
+    bits,
+    owns,
+    members,
+):
+    words, own = (description[SIZE] + 63) >> 6, 0
+    for i in range(begin, end):
+        entry = i - begin
+        members[description[MEMBERS] + entry] = query[i]
+        for k in range(offsets[query[i]], offsets[query[i] + 1]):
+            if k == key[i]:
+                continue
+            a = attribute[k]
+            if met[a] != c:
+                met[a] = c
+                place_of[a] = own
+                owns[description[OWN] + own] = a
+                own += 1
+            first = description[BEGIN] + place_of[a] * (values + 1) * words + (entry >> 6)
+            bit = ~(np.uint64(1) << np.uint64(entry & 63))
+            for value in range(values + 1):
+                if not low[k] <= value <= high[k]:
+                    bits[first + value * words] &= bit
 
 
 @plain_kernel

@@ -20,8 +20,8 @@ from headgate.errors import UsageError
 from headgate.events import EventBatch
 
 Numbers = npt.NDArray[np.int64]
-# 32 bits: an index has fewer queries than that, and positions are most of what a match writes
-Positions = npt.NDArray[np.int32]
+# of 32 bits, as indexes give them: they are most of what a match writes
+Positions = npt.NDArray[np.signedinteger[Any]]
 
 MAX_SHOWN_IDS = 10  # of an event, in a notebook
 MAX_LISTED_IDS = np.iinfo(np.int32).max  # in Arrow's lists, whose offsets have 32 bits
@@ -158,16 +158,15 @@ def concatenate_matches(chunks: Sequence[Matches], known_ids: Sequence[str]) -> 
 class RowMatches:
     """The matches of consecutive rows of a batch, the first of which is `row`.
 
-    Row `row + i` matches the queries at `positions[offsets[i]:offsets[i + 1]]`. Positions may have
-    32 bits or 64.
+    Row `row + i` matches the queries at `positions[offsets[i]:offsets[i + 1]]`.
     """
 
     row: int
     offsets: Numbers
-    positions: Numbers | Positions
+    positions: Positions
 
     @classmethod
-    def from_pairs(cls, row: int, count: int, rows: Numbers, positions: Numbers) -> RowMatches:
+    def from_pairs(cls, row: int, count: int, rows: Numbers, positions: Positions) -> RowMatches:
         """Return the matches of `count` rows, given as pairs of a row, from 0, and a position."""
         # stable, so that the positions of a row stay in the order in which they came
         order = np.argsort(rows, kind="stable")

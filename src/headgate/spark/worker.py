@@ -20,6 +20,7 @@ import pyarrow as pa
 from headgate.events import EventBatch, Piece, read_piece
 from headgate.events.file_access import is_typed
 from headgate.matching import Index, IndexOptions, build_index_from_snapshot
+from headgate.matching.matches import Positions
 from headgate.queries import Query, compute_query_version
 from headgate.schema import Stream
 from headgate.snapshot import fingerprint, open_snapshot
@@ -74,7 +75,7 @@ class QueryVersions:
         self._queries_at = queries_at
         self._known: dict[int, str] = {}
 
-    def get(self, positions: Numbers) -> pa.Array[Any]:
+    def get(self, positions: Positions) -> pa.Array[Any]:
         """Return the version of the query at each position."""
         # of a million queries few match in a batch: only their versions are computed
         distinct, places = np.unique(positions, return_inverse=True)

@@ -185,9 +185,8 @@ def build_arrays(encoded: EncodedQueries, schema: Schema) -> KeyedArrays:
     unkeyed = np.flatnonzero(weight == UNKNOWN)
     nodes = _mark_nodes(entries.head, node_base, width)
     literals = _find_literal_clusters(atoms, slots, entries.head, int(node_base[-1]))
-    clusters = Clusters(
-        node_base[:-1], width, *nodes, *parts, unkeyed, entry[unkeyed], *literals, len(encoded)
-    )
+    placed = (*parts, unkeyed, entry[unkeyed], *literals)
+    clusters = Clusters(node_base[:-1], width, *nodes, *placed, len(encoded))
     has_bitmap = plan[:, 0] >= 0
     figures = Figures(
         entries=len(entries.query),
@@ -290,7 +289,7 @@ def _lay_out(
 def _mark_nodes(
     heads: Integers, node_base: Integers, width: Integers
 ) -> tuple[npt.NDArray[np.uint64], Integers, npt.NDArray[np.uint64], Lines]:
-    """Return which levels of a column, absent columns, and nodes lead to clusters, as in `Clusters`."""
+    """Return which levels, absent columns and nodes lead to clusters, as in `Clusters`."""
     heads = heads[heads < node_base[-1]]
     column = np.searchsorted(node_base, heads, side="right") - 1
     node = heads - node_base[column]

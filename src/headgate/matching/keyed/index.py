@@ -27,7 +27,7 @@ from headgate.matching.keyed.parts import (
     remove_queries,
 )
 from headgate.matching.keyed.segment import Segment, build_segment
-from headgate.matching.matches import Matches, Numbers, to_events
+from headgate.matching.matches import Matches, Numbers, Positions, to_events
 from headgate.matching.protocol import Placement
 from headgate.portable import count_processors
 from headgate.queries import Query
@@ -114,7 +114,7 @@ class KeyedIndex(BaseIndex):
         """The attributes that the queries mention."""
         return _collect_columns(self._apply_changes())
 
-    def queries_at(self, positions: Numbers) -> list[Query]:
+    def queries_at(self, positions: Positions) -> list[Query]:
         """Return the queries at some positions, all of which must be held."""
         by_position: dict[int, Query] = {}
         for part in self._apply_changes():

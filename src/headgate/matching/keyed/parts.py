@@ -64,7 +64,7 @@ class Part:
         is_alive[self.numbers(positions)] = False
         return Part.from_segment(self.segment, is_alive)
 
-    def numbers(self, positions: Numbers) -> Numbers:
+    def numbers(self, positions: Positions) -> Numbers:
         """Return the numbers of the living queries at some positions, as far as they are here."""
         return np.flatnonzero(np.isin(self.segment.positions, positions) & self.is_alive)
 

@@ -23,9 +23,9 @@ A column of a bitmap is four numbers: the column, where the regions of its codes
 and the number of its bounds. A column of up to 255 codes has a table of the region of each code,
 and no bounds; any other has its bounds, ascending, among which the event's code is searched.
 
-A member of a bitmap is a query. If it has a program, it is −1 − p instead: at p, behind all members,
-are the query and twice where the program begins, and one more if the query may be met more than once
-for an event.
+A member of a bitmap is a query. If it has a program, it is −1 − p instead: at p, behind all
+members, are the query and twice where the program begins, and one more if the query may be met more
+than once for an event.
 """
 
 from __future__ import annotations
@@ -212,6 +212,28 @@ def _gather(
 
 
 @kernel
+def _describe(plan, start, fit, queries, entry):
+    """Return the descriptions of all clusters, with the ends of all parts behind them."""
+    clusters = len(plan)
+    descriptions = np.zeros((clusters + 1, WORDS), np.int64)
+    for c in range(clusters):
+        has_bitmap = plan[c, 0] >= 0
+        n, columns = (fit[c], plan[c, 0]) if has_bitmap else (np.int64(0), np.int64(0))
+        words = (n + 63) >> 6
+        here, behind = descriptions[c], descriptions[c + 1]
+        here[COUNT] = n | columns << HALF
+        for i in range(start[c], start[c] + n):
+            here[PROGRAMS] += entry[queries[i]] >= 0
+        behind[BITS] = here[BITS] + (plan[c, 1] + columns) * words
+        behind[COLUMNS] = here[COLUMNS] + COLUMN * columns + plan[c, 2]
+        behind[TABLES] = here[TABLES] + plan[c, 3]
+        behind[MEMBERS] = here[MEMBERS] + n + 2 * here[PROGRAMS]
+        behind[ROWS] = here[ROWS] + plan[c, 4]
+        behind[LIVING] = here[LIVING] + words
+    return descriptions
+
+
+@kernel
 def fill_clusters(
     plan,
     start,
@@ -233,25 +255,8 @@ def fill_clusters(
 ):
     """Return descriptions, bits, columns, tables, members, rows, and how many living words."""
     clusters = len(plan)
-    descriptions = np.zeros((clusters + 1, WORDS), np.int64)
-    totals = np.zeros(WORDS, np.int64)
-    for c in range(clusters + 1):
-        for part in (BITS, COLUMNS, TABLES, MEMBERS, ROWS, LIVING):
-            descriptions[c, part] = totals[part]
-        if c == clusters:
-            break
-        has_bitmap = plan[c, 0] >= 0
-        n, columns = (fit[c], plan[c, 0]) if has_bitmap else (np.int64(0), np.int64(0))
-        words = (n + 63) >> 6
-        descriptions[c, COUNT] = n | columns << HALF
-        totals[BITS] += (plan[c, 1] + columns) * words
-        totals[COLUMNS] += COLUMN * columns + plan[c, 2]
-        totals[TABLES] += plan[c, 3]
-        for i in range(start[c], start[c] + n):
-            descriptions[c, PROGRAMS] += entry[queries[i]] >= 0
-        totals[MEMBERS] += n + 2 * descriptions[c, PROGRAMS]
-        totals[ROWS] += plan[c, 4]
-        totals[LIVING] += words
+    descriptions = _describe(plan, start, fit, queries, entry)
+    totals = descriptions[clusters]
     bits = np.zeros(totals[BITS] + PADDING, np.uint64)
     about, tables = np.zeros(totals[COLUMNS], np.int32), np.zeros(totals[TABLES], np.uint8)
     members, rows = np.empty(totals[MEMBERS], np.int32), np.empty(totals[ROWS], np.int32)
@@ -265,15 +270,7 @@ def fill_clusters(
     for c in range(clusters):
         n = descriptions[c, COUNT] & ((1 << HALF) - 1)
         if n > 0:
-            member, behind = descriptions[c, MEMBERS], n
-            for i in range(n):
-                q = queries[start[c] + i]
-                members[member + i] = q
-                if entry[q] >= 0:
-                    members[member + i] = -1 - behind
-                    members[member + behind] = q
-                    members[member + behind + 1] = 2 * np.int64(entry[q]) + repeated[q]
-                    behind += 2
+            _fill_members(descriptions[c], start[c], n, queries, entry, repeated, members)
             pieces, used = _gather(
                 start[c],
                 start[c] + n,
@@ -353,6 +350,20 @@ def fill_clusters(
             rows,
         )
     return descriptions.ravel(), bits, about, tables, members, rows, totals[LIVING]
+
+
+@kernel
+def _fill_members(description, begin, n, queries, entry, repeated, members):
+    """Write the queries of a bitmap, and behind them those that have a program."""
+    member, behind = description[MEMBERS], n
+    for i in range(n):
+        q = queries[begin + i]
+        members[member + i] = q
+        if entry[q] >= 0:
+            members[member + i] = -1 - behind
+            members[member + behind] = q
+            members[member + behind + 1] = 2 * np.int64(entry[q]) + repeated[q]
+            behind += 2
 
 
 @kernel

@@ -74,10 +74,10 @@ def _is_and_of_atoms(program, begin, size):
     """Return whether a program is an AND of one atom or more, and nothing else."""
     if size < 2 or program[begin + size - 1] != -16 - 2 * (size - 1):
         return False
+    has_operator = False
     for k in range(begin, begin + size - 1):
-        if program[k] < 0:
-            return False
-    return True
+        has_operator |= program[k] < 0
+    return not has_operator
 
 
 @kernel

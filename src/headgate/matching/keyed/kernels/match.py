@@ -237,36 +237,17 @@ def _is_alive(alive, number):
 @inlined_kernel
 def _match_bitmap(clusters, c, alive, codes, rows, out, used):
     """Append the members of a bitmap that accept an event's codes; return the end of the output."""
-    descriptions, bits, members = clusters.descriptions, clusters.bits, clusters.members
-    size = load_unchecked(descriptions, c + COUNT)
+    size = load_unchecked(clusters.descriptions, c + COUNT)
     columns, size = size >> HALF, size & ((np.int64(1) << HALF) - 1)
     width = (size + 63) >> 6
-    # rows[k]: the first word of the row for the event's region of the k-th column
-    first, origin = (
-        load_unchecked(descriptions, c + COLUMNS),
-        load_unchecked(descriptions, c + BITS),
-    )
-    table = load_unchecked(descriptions, c + TABLES)
-    about = first
-    for k in range(columns):
-        code = np.int64(load_unchecked(codes, np.int64(load_unchecked(clusters.columns, about))))
-        place = np.int64(load_unchecked(clusters.columns, about + 1))
-        row = np.int64(load_unchecked(clusters.columns, about + 2))
-        bounds = np.int64(load_unchecked(clusters.columns, about + 3))
-        if bounds == 0:
-            row += np.int64(load_unchecked(clusters.tables, table + place + code))
-        else:
-            row += _count_bounds(clusters.columns, first + place, bounds, code)
-        begin = origin + row * width
-        prefetch(bits, begin)
-        store_unchecked(rows, k, begin)
-        about += COLUMN
+    _find_rows(clusters, c, codes, columns, width, rows)
     # the last word has bits for queries that are not there
     last = ALL_BITS
     if size & 63:
         last = (np.uint64(1) << np.uint64(size & 63)) - np.uint64(1)
-    query = load_unchecked(descriptions, c + MEMBERS)
-    life = load_unchecked(descriptions, c + LIVING)
+    bits, members = clusters.bits, clusters.members
+    member = load_unchecked(clusters.descriptions, c + MEMBERS)
+    life = load_unchecked(clusters.descriptions, c + LIVING)
     # four words at a time, in registers; rows end with words of others, which are read in vain
     w = np.int64(0)
     while w + 1 < width:
@@ -283,16 +264,10 @@ def _match_bitmap(clusters, c, alive, codes, rows, out, used):
             if (x0 | x1 | x2 | x3) == 0:
                 break
         left = width - w
-        if left <= 4:
-            if left == 4:
-                x3 &= last
-            elif left == 3:
-                x2 &= last
-                x3 = np.uint64(0)
-            else:
-                x1 &= last
-                x2 = x3 = np.uint64(0)
-        at = query + (w << 6)
+        x1 &= last if left == 2 else ALL_BITS
+        x2 &= last if left == 3 else ALL_BITS if left > 3 else np.uint64(0)
+        x3 &= last if left == 4 else ALL_BITS if left > 4 else np.uint64(0)
+        at = member + (w << 6)
         used = _append_members(x0, members, at, out, used)
         used = _append_members(x1, members, at + 64, out, used)
         used = _append_members(x2, members, at + 128, out, used)
@@ -306,8 +281,30 @@ def _match_bitmap(clusters, c, alive, codes, rows, out, used):
             word &= load_unchecked(bits, load_unchecked(rows, k) + w)
             if word == 0:
                 break
-        used = _append_members(word, members, query + (w << 6), out, used)
+        used = _append_members(word, members, member + (w << 6), out, used)
     return used
+
+
+@inlined_kernel
+def _find_rows(clusters, c, codes, columns, width, rows):
+    """Find the first word of the row for the event's region of each column of a bitmap."""
+    first = load_unchecked(clusters.descriptions, c + COLUMNS)
+    origin = load_unchecked(clusters.descriptions, c + BITS)
+    table = load_unchecked(clusters.descriptions, c + TABLES)
+    about = first
+    for k in range(columns):
+        code = np.int64(load_unchecked(codes, np.int64(load_unchecked(clusters.columns, about))))
+        place = np.int64(load_unchecked(clusters.columns, about + 1))
+        row = np.int64(load_unchecked(clusters.columns, about + 2))
+        bounds = np.int64(load_unchecked(clusters.columns, about + 3))
+        if bounds == 0:
+            row += np.int64(load_unchecked(clusters.tables, table + place + code))
+        else:
+            row += _count_bounds(clusters.columns, first + place, bounds, code)
+        begin = origin + row * width
+        prefetch(clusters.bits, begin)
+        store_unchecked(rows, k, begin)
+        about += COLUMN
 
 
 @inlined_kernel
@@ -371,7 +368,7 @@ def _check_members(programs, clusters, c, events, e, scratch, now, out, begin, e
 
 @inlined_kernel
 def _match_rows(programs, clusters, c, events, e, absent, scratch, alive, now, out, used):
-    """Append the queries in the packed rows of a cluster that hold; return the end of the output."""
+    """Append the queries of a cluster whose packed rows hold; return the end of the output."""
     rows, codes = clusters.rows, scratch.codes
     row = load_unchecked(clusters.descriptions, c + ROWS)
     end = load_unchecked(clusters.descriptions, c + WORDS + ROWS)
@@ -406,7 +403,7 @@ def _items_hold(programs, rows, at, end, row, events, e, scratch, now):
         head = np.int64(load_unchecked(rows, at))
         kind, column = head & ((1 << ITEM_BITS) - 1), head >> ITEM_BITS
         first = np.int64(load_unchecked(rows, at + 1))
-        if kind == INTERVAL or kind == GAP:
+        if kind in (INTERVAL, GAP):
             code = np.int64(load_unchecked(codes, column))
             inside = first <= code <= np.int64(load_unchecked(rows, at + 2))
             holds = inside == (kind == INTERVAL)

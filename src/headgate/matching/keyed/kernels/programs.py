@@ -2,9 +2,9 @@
 
 A condition is a program over three truth values (`snapshot.arrays.trees`), but only whether it is
 TRUE matters. That is decided by tests with two outcomes each: an AND is TRUE if all parts are, and
-FALSE if any is; NOT swaps the two; a part is neither if it is NULL. So each test says where to go on
-if it holds and if not: at another test, ACCEPT or REJECT. Every atom is tested once at most, in the
-order of the condition.
+FALSE if any is; NOT swaps the two; a part is neither if it is NULL. So each test says where to go
+on if it holds and if not: at another test, ACCEPT or REJECT. Every atom is tested once at most, in
+the order of the condition.
 
 Whether a composite part is NULL needs both of its truth values, and is found out first: it gets a
 cell, which is then tested like an atom. Its atoms are written twice, whatever it is nested in.
@@ -55,7 +55,7 @@ def compile_programs(
     slot,
     greatest,
 ):
-    """Return where the program of each query begins, all tests and lists, and the most cells of one.
+    """Return where each program begins, all tests, all lists, and the most cells of a program.
 
     Of a query that is `keyed`, conditions that are in its rows hold already where it is met, and
     are left out.
@@ -355,7 +355,7 @@ def _write_atom(
     listed,
     list_at,
 ):
-    """Write the tests of whether an atom has a truth value; return where they begin, and the ends."""
+    """Write tests of whether an atom has a truth value; return where they begin, and the ends."""
     c = np.int64(column[atom])
     if kind[atom] == COMPARE or kind[atom] == CONSTANT:
         used = _emit(BIT, 0, slot[atom], want, 0, yes, no, tests, used)
@@ -375,10 +375,9 @@ def _write_atom(
         )
         used = _emit(RANGE, c, first, last, 0, yes, no, tests, used)
         return used // TEST - 1, used, listed
-    if kind[atom] == MATCHES:
-        negative = (want == FALSE) != (negated[atom] == 1)
-    else:
-        negative = want == FALSE
+    negative = want == FALSE
+    if kind[atom] == MATCHES and negated[atom] == 1:
+        negative = not negative
     if negative:
         yes, no = no, yes
     if kind[atom] == MATCHES:
@@ -414,7 +413,7 @@ def _write_atom(
 
 @inlined_kernel
 def program_holds(at, tests, lists, codes, bits, event, stamp, cells, now):
-    """Return whether the program that begins at a test accepts an event, whose bits are in a row."""
+    """Return whether the program that begins at a test accepts an event, a row of `bits`."""
     while at >= 0:
         p = at * TEST
         head = np.int64(load_unchecked(tests, p))
