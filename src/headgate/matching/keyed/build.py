@@ -185,8 +185,19 @@ def build_arrays(encoded: EncodedQueries, schema: Schema) -> KeyedArrays:
     unkeyed = np.flatnonzero(weight == UNKNOWN)
     nodes = _mark_nodes(entries.head, node_base, width)
     literals = _find_literal_clusters(atoms, slots, entries.head, int(node_base[-1]))
-    placed = (*parts, unkeyed, entry[unkeyed], *literals)
-    clusters = Clusters(node_base[:-1], width, *nodes, *placed, len(encoded))
+    # in the order of the fields
+    clusters = Clusters._make(
+        (
+            node_base[:-1],
+            width,
+            *nodes,
+            *parts,
+            unkeyed,
+            entry[unkeyed],
+            *literals,
+            len(encoded),
+        )
+    )
     has_bitmap = plan[:, 0] >= 0
     figures = Figures(
         entries=len(entries.query),

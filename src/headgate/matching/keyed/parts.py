@@ -17,7 +17,7 @@ from headgate.matching.keyed.arrays import Appended, Events, Living, Scratch
 from headgate.matching.keyed.build import KeyedArrays
 from headgate.matching.keyed.kernels.clusters import pack_living
 from headgate.matching.keyed.kernels.grid import BLOCK_WORDS, ROWS_PER_PASS
-from headgate.matching.keyed.kernels.match import count_reachable, match
+from headgate.matching.keyed.kernels.match import match
 from headgate.matching.keyed.segment import Segment, build_segment
 from headgate.matching.matches import Numbers, Positions
 from headgate.queries import Query
@@ -118,7 +118,7 @@ class Workspace:
             stamp=np.zeros(len(built.slots.pattern_atoms), np.int64),
             seen=np.zeros(len(segment), np.int64),
             cells=np.zeros(built.most_cells + 1, np.uint8),
-            rows=np.empty(columns + ROWS_PER_PASS, np.int64),
+            rows=np.empty(2 * (columns + ROWS_PER_PASS), np.int64),
             met=np.empty(_count_reachable(built), np.int64),
             block=np.empty(BLOCK_WORDS, np.uint64),
             full=np.empty(BLOCK_WORDS, np.int64),
@@ -205,8 +205,10 @@ def _pack(built: KeyedArrays, is_alive: Mask) -> Living:
 
 def _count_reachable(built: KeyedArrays) -> int:
     """Return how many clusters an event can lead to at most."""
+    # a node of each level of each column, all patterns, negated or not, and all comparisons
     clusters = built.clusters
-    return count_reachable(clusters.levels, len(clusters.compared), len(built.slots.pattern_atoms))
+    levels = int(np.bitwise_count(clusters.levels).sum())
+    return levels + 2 * len(built.slots.pattern_atoms) + len(clusters.compared)
 
 
 def _pack_bits(bits: Mask) -> npt.NDArray[np.uint64]:

@@ -7,7 +7,6 @@ import numpy as np
 from headgate.jit import (
     copy_lanes,
     inlined_kernel,
-    kernel,
     load_unchecked,
     lowest_bit,
     plain_kernel,
@@ -78,11 +77,20 @@ def match(programs, clusters, grid, events, begin, stop, scratch, living, append
         for i in range(count):
             _prefetch_cluster(clusters, scratch.met[i])
         absent = ~present & ((np.int64(1) << MASK_BITS) - 1)
+        # the rows of bits of a cluster are found, and loaded, before the one before it is matched
+        half = len(scratch.rows) >> 1
+        if count:
+            _find_rows(clusters, load_unchecked(scratch.met, 0), codes, scratch.rows, 0)
         for i in range(count):
             c = load_unchecked(scratch.met, i)
+            if i + 1 < count:
+                ahead = load_unchecked(scratch.met, i + 1)
+                _find_rows(clusters, ahead, codes, scratch.rows, half * ((i + 1) & 1))
             if load_unchecked(clusters.descriptions, c + COUNT) != 0:
                 first = used
-                used = _match_bitmap(clusters, c, living.bitmaps, codes, scratch.rows, out, used)
+                used = _match_bitmap(
+                    clusters, c, living.bitmaps, scratch.rows, half * (i & 1), out, used
+                )
                 if load_unchecked(clusters.descriptions, c + PROGRAMS) != 0:
                     used = _check_members(
                         programs, clusters, c, events, e, scratch, now, out, first, used
@@ -118,16 +126,6 @@ def match(programs, clusters, grid, events, begin, stop, scratch, living, append
         e += 1
     offsets[e - begin] = used
     return e
-
-
-@kernel
-def count_reachable(levels, compared, slots):
-    """Return how many clusters an event can lead to at most."""
-    # a node of each level of each column, all patterns, negated or not, and all comparisons
-    count = 2 * slots + compared
-    for c in range(len(levels)):
-        count += popcount(levels[c])
-    return count
 
 
 @inlined_kernel
@@ -235,12 +233,11 @@ def _is_alive(alive, number):
 
 
 @inlined_kernel
-def _match_bitmap(clusters, c, alive, codes, rows, out, used):
-    """Append the members of a bitmap that accept an event's codes; return the end of the output."""
+def _match_bitmap(clusters, c, alive, rows, begin, out, used):
+    """Append the members of a bitmap in all its rows from `begin` on; return where they end."""
     size = load_unchecked(clusters.descriptions, c + COUNT)
     columns, size = size >> HALF, size & ((np.int64(1) << HALF) - 1)
     width = (size + 63) >> 6
-    _find_rows(clusters, c, codes, columns, width, rows)
     # the last word has bits for queries that are not there
     last = ALL_BITS
     if size & 63:
@@ -256,7 +253,7 @@ def _match_bitmap(clusters, c, alive, codes, rows, out, used):
             x0, x1 = load_unchecked(alive, life + w), load_unchecked(alive, life + w + 1)
             x2, x3 = load_unchecked(alive, life + w + 2), load_unchecked(alive, life + w + 3)
         for k in range(columns):
-            at = load_unchecked(rows, k) + w
+            at = load_unchecked(rows, begin + k) + w
             x0 &= load_unchecked(bits, at)
             x1 &= load_unchecked(bits, at + 1)
             x2 &= load_unchecked(bits, at + 2)
@@ -278,7 +275,7 @@ def _match_bitmap(clusters, c, alive, codes, rows, out, used):
         if len(alive):
             word &= load_unchecked(alive, life + w)
         for k in range(columns):
-            word &= load_unchecked(bits, load_unchecked(rows, k) + w)
+            word &= load_unchecked(bits, load_unchecked(rows, begin + k) + w)
             if word == 0:
                 break
         used = _append_members(word, members, member + (w << 6), out, used)
@@ -286,8 +283,11 @@ def _match_bitmap(clusters, c, alive, codes, rows, out, used):
 
 
 @inlined_kernel
-def _find_rows(clusters, c, codes, columns, width, rows):
-    """Find the first word of the row for the event's region of each column of a bitmap."""
+def _find_rows(clusters, c, codes, rows, begin):
+    """Write, from `begin` on, the first word of the row for each column of a bitmap, if any."""
+    size = load_unchecked(clusters.descriptions, c + COUNT)
+    columns, size = size >> HALF, size & ((np.int64(1) << HALF) - 1)
+    width = (size + 63) >> 6
     first = load_unchecked(clusters.descriptions, c + COLUMNS)
     origin = load_unchecked(clusters.descriptions, c + BITS)
     table = load_unchecked(clusters.descriptions, c + TABLES)
@@ -301,9 +301,9 @@ def _find_rows(clusters, c, codes, columns, width, rows):
             row += np.int64(load_unchecked(clusters.tables, table + place + code))
         else:
             row += _count_bounds(clusters.columns, first + place, bounds, code)
-        begin = origin + row * width
-        prefetch(clusters.bits, begin)
-        store_unchecked(rows, k, begin)
+        word = origin + row * width
+        prefetch(clusters.bits, word)
+        store_unchecked(rows, begin + k, word)
         about += COLUMN
 
 
