@@ -9,12 +9,14 @@
 | `route`              | a DataFrame on Spark, next to a giant OR and a nested-loop join          |
 | `match`, `match-…`   | an index, next to counting, NumPy and a scan                             |
 | `match-updates`      | matching after queries changed, next to building anew                    |
+| `keyed-kernel`       | the kernel of `keyed` alone, next to a bare one                          |
 """
 
 from __future__ import annotations
 
 from benchmarks.harness.report import Family
 from benchmarks.matching.check import CHECK
+from benchmarks.matching.kernel import KEYED_KERNEL
 from benchmarks.matching.load import LOAD
 from benchmarks.matching.match import MATCH, UPDATES
 from benchmarks.matching.parse import PARSE
@@ -22,5 +24,6 @@ from benchmarks.matching.route import ROUTE
 from benchmarks.matching.scan import SCAN
 
 MATCHING = Family(
-    "Loading, matching and routing", (LOAD, CHECK, SCAN, PARSE, ROUTE, *MATCH, UPDATES)
+    "Loading, matching and routing",
+    (LOAD, CHECK, SCAN, PARSE, ROUTE, *MATCH, UPDATES, KEYED_KERNEL),
 )

@@ -45,9 +45,16 @@ class BareIndex:
         node, query, key = node[order], query[order], key[order]
         heads, first = np.unique(node, return_index=True)
         self._parts = lay_out(
-            np.append(first, len(node)), query, key, queries.offsets, queries.attribute, low, high,
-            values, attributes,
-        )  # fmt: skip
+            np.append(first, len(node)),
+            query,
+            key,
+            queries.offsets,
+            queries.attribute,
+            low,
+            high,
+            values,
+            attributes,
+        )
         # which nodes have a cluster, by levels of an attribute, as bits, and by number
         cluster_of = np.full(2 * self._span * attributes, -1, np.int32)
         cluster_of[heads] = np.arange(len(heads))
@@ -73,9 +80,18 @@ class BareIndex:
         offsets = np.empty(len(events) + 1, np.int64)
         while True:
             total = match(
-                events.offsets, events.attribute, events.value, *self._nodes, *self._parts,
-                self._span, self._values, self._val, *self._scratch, self._out, offsets,
-            )  # fmt: skip
+                events.offsets,
+                events.attribute,
+                events.value,
+                *self._nodes,
+                *self._parts,
+                self._span,
+                self._values,
+                self._val,
+                *self._scratch,
+                self._out,
+                offsets,
+            )
             if total >= 0:
                 return offsets, self._out[:total]
             self._val[:] = self._values  # what the unfinished event left

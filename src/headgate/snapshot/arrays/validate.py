@@ -11,7 +11,7 @@ check nothing, and rely on more than indexes that lie in their arrays:
 | `keyed.kernels.entries`      | intervals of codes that are disjoint: a query that two of them    |
 |                              | lead to is put out twice, behind the end of the output            |
 | `keyed.kernels.keys`,        | programs that leave one value, and never take more than there are |
-| `keyed.kernels.match`        |                                                                   |
+| `keyed.kernels.programs`     |                                                                   |
 | `keyed.segment`              | patterns on STRING columns only: there ranks of texts index       |
 |                              | arrays; one atom for each pattern of a column, negated or not     |
 | `events.columns`             | columns of the query's own streams, compared within a family      |
