@@ -176,7 +176,7 @@ def _plan_columns(stream: Stream, used: tuple[Attribute, ...]) -> ColumnLayout |
     )
 
 
-# as in `kernels`, which only a block of many lines may import
+# as in `kernels.json_lines`, which only a block of many lines may import
 _SKIP, _BOOLEAN, _INTEGER, _DECIMAL, _DOUBLE, _TEXT, _DAY, _CLOCK, _OTHER = range(9)
 
 
@@ -237,7 +237,7 @@ class PlainRows:
 
 
 def _scan(block: LineBlock, layout: ColumnLayout, first: int) -> PlainRows:
-    from headgate.events import kernels
+    from headgate.events.kernels import json_lines as kernels
 
     lines, count = len(block.ends), len(layout.kinds)
     # Attributes × lines. Rows are fewer than lines if some lines are blank or left.
@@ -308,7 +308,7 @@ def _drop_rows(plain: PlainRows, is_dropped: Mask) -> PlainRows:
 def _build_texts(
     block: LineBlock, begins: Numbers, lengths: npt.NDArray[np.int32], valid: npt.NDArray[np.uint8]
 ) -> pa.Array[Any]:
-    from headgate.events.kernels import copy_texts
+    from headgate.events.kernels.json_lines import copy_texts
 
     offsets = np.empty(len(begins) + 1, np.int32)
     texts = copy_texts(block.data, begins, lengths, valid, offsets)

@@ -112,7 +112,7 @@ def batch_from_table(
     return assemble_batch(
         stream,
         [
-            _cast_or_refuse(a, _take_array(table, places.get(a.name)), dead_letter_errors)
+            _cast_or_refuse(a, take_array(table, places.get(a.name)), dead_letter_errors)
             for a in attributes
         ],
         RowPlaces(
@@ -171,7 +171,8 @@ def _locate_fields(
             )
 
 
-def _take_array(table: pa.Table | pa.RecordBatch, path: tuple[int, ...] | None) -> pa.Array[Any]:
+def take_array(table: pa.Table | pa.RecordBatch, path: tuple[int, ...] | None) -> pa.Array[Any]:
+    """Return the column that a path leads to, down into structs; NULLs without a path."""
     if path is None:
         return pa.nulls(table.num_rows)
     array = _combine_chunks(table.column(path[0]))

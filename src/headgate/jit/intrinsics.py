@@ -1,12 +1,15 @@
-"""Processor instructions that Numba does not offer: count bits, prefetch, load without a check.
+"""Processor instructions that Numba does not offer: count bits, prefetch, load from an address.
 
 With Numba's JIT off (`NUMBA_DISABLE_JIT=1`) the kernels are plain Python, and so are these.
 """
 
 from __future__ import annotations
 
+import ctypes
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba import config, types
 from numba.core import cgutils
@@ -81,6 +84,31 @@ def _load_unchecked(typing_context: Any, array: Any, index: Any) -> Any:
     return array.dtype(array, index), generate
 
 
+def _make_loader(bits: int, result: Any) -> Any:
+    """Return an intrinsic that loads an integer of so many bits, on which no alignment is asked."""
+
+    @intrinsic
+    def load(typing_context: Any, address: Any) -> Any:
+        del typing_context, address
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            del context, signature
+            stored, wide = ir.IntType(bits), ir.IntType(64)
+            pointer = builder.inttoptr(arguments[0], stored.as_pointer())
+            value = builder.load(pointer, align=1)
+            if bits == 64:
+                return value
+            return builder.sext(value, wide) if result.signed else builder.zext(value, wide)
+
+        return result(types.int64), generate
+
+    return load
+
+
+def _make_plain_loader(integer: Any, result: Any) -> Callable[[Any], Any]:
+    return lambda address: result(integer.from_address(int(address)).value)
+
+
 def _plain_load_unchecked(array: Any, index: Any) -> Any:
     return array[index]
 
@@ -111,3 +139,25 @@ prefetch: Any = _plain_prefetch if _is_plain else _prefetch
 
 # Return the item of an array at an index that is known to be valid and not negative.
 load_unchecked: Any = _plain_load_unchecked if _is_plain else _load_unchecked
+
+# Return the integer that lies at an address, as an int64 or, for bytes and words of bits, a uint64.
+load_int64_at: Any
+load_int32_at: Any
+load_int16_at: Any
+load_int8_at: Any
+load_word_at: Any
+load_byte_at: Any
+if _is_plain:
+    load_int64_at = _make_plain_loader(ctypes.c_int64, np.int64)
+    load_int32_at = _make_plain_loader(ctypes.c_int32, np.int64)
+    load_int16_at = _make_plain_loader(ctypes.c_int16, np.int64)
+    load_int8_at = _make_plain_loader(ctypes.c_int8, np.int64)
+    load_word_at = _make_plain_loader(ctypes.c_uint64, np.uint64)
+    load_byte_at = _make_plain_loader(ctypes.c_uint8, np.uint64)
+else:
+    load_int64_at = _make_loader(64, types.int64)
+    load_int32_at = _make_loader(32, types.int64)
+    load_int16_at = _make_loader(16, types.int64)
+    load_int8_at = _make_loader(8, types.int64)
+    load_word_at = _make_loader(64, types.uint64)
+    load_byte_at = _make_loader(8, types.uint64)

@@ -135,7 +135,9 @@ class Matches:
 
 
 def concatenate_matches(chunks: Sequence[Matches], known_ids: Sequence[str]) -> Matches:
-    """Return consecutive chunks as one."""
+    """Return consecutive chunks, of which the first begins with event 0, as one."""
+    if len(chunks) == 1 and chunks[0].known_ids is known_ids:
+        return chunks[0]
     # offsets of a chunk begin at 0, so all are summed up again from the counts
     counts = [np.diff(chunk.offsets) for chunk in chunks]
     offsets = np.concatenate([np.zeros(1, np.int64), *counts]).cumsum().astype(np.int64)
@@ -201,6 +203,19 @@ def to_events(
         nothing = np.empty(0, np.int64)
         offsets = np.zeros(last - first + 1, np.int64)
         yield Matches(offsets, nothing, ids, _select_errors(errors, first, last), first)
+
+
+def to_numbered_events(
+    pieces: Iterable[RowMatches], rows: int, ids: Sequence[str]
+) -> Iterator[Matches]:
+    """Return the matches of consecutive rows as those of events, of which row i is number i."""
+    end = 0
+    for piece in pieces:
+        yield Matches(piece.offsets, piece.positions, ids, {}, piece.row)
+        end = piece.end
+    # there were no queries to match
+    if end < rows:
+        yield Matches(np.zeros(rows - end + 1, np.int64), np.empty(0, np.int64), ids, {}, end)
 
 
 def _select_errors(errors: list[tuple[int, str]], first: int, end: int) -> dict[int, str]:

@@ -9,17 +9,19 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from headgate.events.columns import CodedColumn, encode_column, encode_present, read_plain_numbers
+from headgate.events.typed_tables import TypedTable, read_typed_batch
 from headgate.predicate import Column
 
 Rows = npt.NDArray[np.int64]
 
 
 class EventColumns:
-    """The values of a batch, by column."""
+    """The values of some rows of a table, by column: `rows` of them, from row `first` on."""
 
-    def __init__(self, table: pa.RecordBatch, rows: int) -> None:
-        self._table = table
-        self._rows = rows  # a table without columns does not know
+    def __init__(self, table: TypedTable | pa.RecordBatch, rows: int, *, first: int = 0) -> None:
+        self.table = table if isinstance(table, TypedTable) else read_typed_batch(table, rows)
+        self.first = first
+        self._rows = rows
         self._whole: dict[str, CodedColumn] = {}
         self._present: dict[str, tuple[Rows, CodedColumn]] = {}
 
@@ -45,8 +47,5 @@ class EventColumns:
         """Return the values of a column if all are there and are their own ordinals; else None."""
         return read_plain_numbers(self._array(column))
 
-    def _array(self, column: Column) -> Any:
-        """Return a column of the batch; one that it was read without is NULL."""
-        if self._table.schema.get_field_index(column.name) < 0:
-            return pa.array([None] * self._rows, column.type.arrow)
-        return self._table.column(column.name)
+    def _array(self, column: Column) -> pa.Array[Any]:
+        return self.table.column(column.name, column.type, self.first, self._rows)
