@@ -122,14 +122,14 @@ class TypedTable:
 
     def column(self, name: str, type_: Type, first: int, rows: int) -> pa.Array[Any]:
         """Return some rows of an attribute, in the type that Arrow has for it."""
-        column = self.cast.get(name)
+        arrow: Any = type_.arrow
+        column: Any = self.cast.get(name)
         if column is None and (place := self.plan.places.get(name)) is not None:
             column = self.batch.column(self.plan.plain[place].number)
-            if column.type != type_.arrow:
-                column = column.cast(type_.arrow)
         if column is None:
-            return pa.nulls(rows, type_.arrow)
-        return column if rows == len(column) else column.slice(first, rows)
+            return pa.nulls(rows, arrow)
+        part = column if rows == len(column) else column.slice(first, rows)
+        return part if part.type == arrow else part.cast(arrow)
 
 
 def read_typed_batch(batch: pa.RecordBatch, rows: int) -> TypedTable:
@@ -223,7 +223,7 @@ def _plan_table(stream: Stream, attributes: tuple[Attribute, ...], schema: pa.Sc
     missing: list[Attribute] = []
     for attribute in attributes:
         path = paths.get(attribute.name)
-        source = None if path is None else schema.field(path[0]).type
+        source: Any = None if path is None else schema.field(path[0]).type
         if path is None or (len(path) == 1 and pa.types.is_null(source)):
             if not attribute.nullable:
                 missing.append(attribute)
@@ -334,7 +334,7 @@ def _find_plan(
 
 
 def _remember(stream: Stream | None, attributes: Sequence[Attribute], plan: TablePlan) -> TablePlan:
-    global _plans
-    # replaced as a whole, so that other threads see the old ones or the new ones
-    _plans = [(stream, attributes, plan), *_plans[: MAX_PLANS - 1]]
+    # a thread that reads the list meanwhile may miss a plan, and then makes it again
+    _plans.insert(0, (stream, attributes, plan))
+    del _plans[MAX_PLANS:]
     return plan

@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -132,6 +132,67 @@ class Matches:
         width = int(self.positions.max(initial=0)) + 1
         events = np.repeat(np.arange(len(self)), np.diff(self.offsets))
         return replace(self, positions=np.sort(events * width + self.positions) - events * width)
+
+
+class MatchedIds(Sequence[str]):
+    """The ids of the queries that one event matches, in the order of their positions.
+
+    A sequence of texts that are made only when one is asked for: where many queries match, that
+    takes longer than the match. `len` and `positions` make none.
+
+    Parameters
+    ----------
+    positions : ndarray of int64
+        The positions of the matching queries, in any order.
+    known_ids : sequence of str
+        The id of the query at each position.
+
+    Examples
+    --------
+    >>> ids = MatchedIds(np.array([1, 0]), ["low", "high"])
+    >>> ids, len(ids), "high" in ids, list(ids)
+    (['low', 'high'], 2, True, ['low', 'high'])
+    """
+
+    __slots__ = ("_ids", "_known_ids", "positions")
+
+    def __init__(self, positions: Numbers, known_ids: Sequence[str]) -> None:
+        self.positions = positions
+        self._known_ids = known_ids
+        self._ids: list[str] | None = None
+
+    def __len__(self) -> int:
+        """Return the number of queries that match."""
+        return len(self.positions)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[str]: ...
+
+    def __getitem__(self, place: int | slice) -> str | list[str]:
+        return self._list()[place]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._list())
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether the other sequence, such as a list, has the same ids."""
+        if isinstance(other, list | tuple | MatchedIds):
+            return self._list() == list(other)
+        return NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(self._list())
+
+    def _list(self) -> list[str]:
+        if self._ids is None:
+            known = self._known_ids
+            self._ids = [known[position] for position in np.sort(self.positions).tolist()]
+        return self._ids
 
 
 def concatenate_matches(chunks: Sequence[Matches], known_ids: Sequence[str]) -> Matches:

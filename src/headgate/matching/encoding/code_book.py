@@ -13,8 +13,9 @@ decimals of 38 digits and strings cost the same as small integers, and stay exac
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -25,13 +26,14 @@ from headgate.events.typed_tables import TablePlan
 from headgate.matching.encoding.event_columns import EventColumns, Rows
 from headgate.matching.encoding.kernels import count_codes, look_up, write_codes
 from headgate.predicate import Column
-from headgate.schema import Schema
+from headgate.schema import Ordinal, Schema
 from headgate.snapshot.arrays import EncodedAtoms
 from headgate.snapshot.arrays.atoms import IS_NULL, WITHIN
 from headgate.snapshot.arrays.operands import NUMBERS, decode_columns, decode_cuts, pool_of
 from headgate.snapshot.arrays.selection import expand_ranges
 
 MAX_TABLE_SIZE = 1 << 16  # integers between the least and the greatest constant
+MAX_LISTED = 4_096  # entries of a table, or cuts, of which there is a list beside the array
 MAX_SCHEMAS = 8  # of tables, for which a book remembers how it reads them
 
 Codes = npt.NDArray[np.int32]
@@ -162,6 +164,43 @@ class CodeBook:
             code,
         )
         return start, column, code
+
+    def codes_of_one(self, ordinals: Mapping[str, Ordinal]) -> tuple[Rows, Codes, Codes]:
+        """Return the codes of one event, as `codes` does, from its ordinals by name."""
+        columns, codes = [], []
+        by_name = self._look_ups
+        ordinal: Any
+        for name, ordinal in ordinals.items():
+            look_up = by_name.get(name)
+            if look_up is None:
+                continue
+            number, least, greatest, table, cuts = look_up
+            columns.append(number)
+            if table is None:
+                codes.append(bisect_right(cuts, ordinal) + 1)
+            else:
+                place = least if ordinal < least else greatest if ordinal > greatest else ordinal
+                codes.append(table[place - least])
+        start = np.array([0, len(columns)], np.int64)
+        return start, np.array(columns, np.int32), np.array(codes, np.int32)
+
+    @cached_property
+    def _look_ups(self) -> dict[str, tuple[int, int, int, Any, Any]]:
+        """By name: a column's number, and its table from the least to the greatest, or its cuts."""
+        look_ups: dict[str, tuple[int, int, int, Any, Any]] = {}
+        for number, regions in enumerate(self.regions):
+            table, cuts = regions.table, regions.cuts
+            least = 0 if table is None else int(cuts[0]) - 1
+            greatest = 0 if table is None else least + len(table) - 1
+            # a list is faster to look into, but takes more memory
+            look_ups[regions.column.name] = (
+                number,
+                least,
+                greatest,
+                table.tolist() if table is not None and len(table) <= MAX_LISTED else table,
+                cuts.tolist() if isinstance(cuts, np.ndarray) and len(cuts) <= MAX_LISTED else cuts,
+            )
+        return look_ups
 
     def _encode_others(
         self, numbers: Sequence[int], columns: EventColumns

@@ -30,9 +30,8 @@ def count_codes(layout, total, first, rows, other_rows, start):
         start[row] = 0
     for k in range(len(layout)):
         nulls, offset, validity = layout[k, NULLS], layout[k, OFFSET] + first, layout[k, VALIDITY]
-        if nulls == 0:
-            full += 1
-        if nulls == 0 or nulls == total:
+        full += nulls == 0
+        if nulls in (0, total):
             continue
         for begin in range(0, rows, 64):
             word = load_bits(validity, offset + begin, min(np.int64(64), rows - begin))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
@@ -15,6 +15,7 @@ from headgate.events.typed_tables import TypedTable
 from headgate.matching.encoding.event_columns import EventColumns
 from headgate.matching.keyed.parts import OUTPUT_SIZE, Part, Workspace
 from headgate.matching.matches import Numbers, RowMatches
+from headgate.schema import Ordinal
 
 MIN_BLOCK_ROWS, MAX_BLOCK_ROWS = 128, 4096  # of a block, which is one thread's work
 MAX_TRUTHS = 1 << 21  # matched patterns and truths of comparisons that are held at once, about
@@ -58,12 +59,11 @@ def match_batch(
 ) -> Iterator[RowMatches]:
     """Return the matches of a batch, in order of rows.
 
-    `workspaces` belong to these parts.
+    The largest part is the last: its matches are handed on, those of the others held for a block.
+    `workspaces` belong to these parts, in this order.
     """
     if not parts:
         return
-    # the largest last: its matches are handed on, those of the others held for a block
-    parts = sorted(parts, key=lambda part: len(part.segment))
     rows, start, step = table.rows, 0, _choose_first_step(parts)
     while start < rows:
         size = min(step, rows - start)
@@ -81,6 +81,20 @@ def match_batch(
             step = max(1, size // 2)
         elif 4 * work.truths < MAX_TRUTHS:
             step = 2 * step
+
+
+def match_one(
+    parts: Sequence[Part], ordinals: Mapping[str, Ordinal], workspaces: Workspaces
+) -> Numbers:
+    """Return the positions that one event matches, in no particular order."""
+    matches = np.zeros(2, np.int64), np.empty(0, np.int64)
+    spaces = workspaces.take(parts, 1)
+    try:
+        for part, workspace in zip(parts, spaces, strict=True):
+            matches = part.match(part.segment.encode_one(ordinals), 0, 1, workspace, matches)
+    finally:
+        workspaces.give_back([spaces])
+    return matches[1]
 
 
 def _choose_first_step(parts: Sequence[Part]) -> int:

@@ -8,7 +8,7 @@ version then costs no more than its own changes.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from threading import Lock, Thread
 from typing import Any, Self
@@ -16,9 +16,10 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 
+from headgate.events.dict_reader import DictReader
 from headgate.events.typed_tables import TypedTable, read_typed_batch, read_typed_table
 from headgate.matching.base import BaseIndex
-from headgate.matching.keyed.batch import Workspaces, match_batch
+from headgate.matching.keyed.batch import Workspaces, match_batch, match_one
 from headgate.matching.keyed.parts import (
     Part,
     Parts,
@@ -29,7 +30,13 @@ from headgate.matching.keyed.parts import (
     remove_queries,
 )
 from headgate.matching.keyed.segment import Segment, build_segment
-from headgate.matching.matches import Matches, Numbers, to_events, to_numbered_events
+from headgate.matching.matches import (
+    MatchedIds,
+    Matches,
+    Numbers,
+    to_events,
+    to_numbered_events,
+)
 from headgate.matching.protocol import Placement
 from headgate.portable import count_processors
 from headgate.queries import Query
@@ -51,7 +58,9 @@ class PreparedParts:
     """What every match needs that depends on the parts alone: it is kept until they change."""
 
     parts: Parts
+    largest_last: Parts  # as a match takes them
     attributes: tuple[Attribute, ...]  # that the queries mention, in the order of the stream
+    reader: DictReader
     workspaces: Workspaces
 
     @classmethod
@@ -59,7 +68,8 @@ class PreparedParts:
         """Work it out for some parts."""
         names = _collect_columns(parts)
         attributes = tuple(attribute for attribute in stream if attribute.name in names)
-        return cls(parts, attributes, Workspaces())
+        largest_last = tuple(sorted(parts, key=lambda part: len(part.segment)))
+        return cls(parts, largest_last, attributes, DictReader(stream, attributes), Workspaces())
 
 
 class KeyedIndex(BaseIndex):
@@ -147,7 +157,7 @@ class KeyedIndex(BaseIndex):
 
     def match_chunks(self, events: Any) -> Iterator[Matches]:
         prepared = self._prepare()
-        parts, spaces = prepared.parts, prepared.workspaces
+        parts, spaces = prepared.largest_last, prepared.workspaces
         table: TypedTable | None = None
         if isinstance(events, pa.Table | pa.RecordBatch):
             table = read_typed_table(events, self.stream, prepared.attributes)
@@ -159,6 +169,14 @@ class KeyedIndex(BaseIndex):
         batch = self._read(events, [attribute.name for attribute in prepared.attributes])
         table = read_typed_batch(batch.table, len(batch.events))
         yield from to_events(batch, match_batch(parts, table, self.threads, spaces), self._ids)
+
+    def match_one(self, event: Mapping[str, Any]) -> MatchedIds:
+        prepared = self._prepare()
+        ordinals = prepared.reader.read(event) if type(event) is dict else None
+        if ordinals is None:
+            return super().match_one(event)
+        positions = match_one(prepared.largest_last, ordinals, prepared.workspaces)
+        return MatchedIds(positions, self._ids)
 
     def _prepare(self) -> PreparedParts:
         """Return the parts with all changes so far, and what was worked out for them before."""
