@@ -8,6 +8,8 @@
 | `parse`              | JSON lines to typed rows, next to parsing a line at a time               |
 | `route`              | a DataFrame on Spark, next to a giant OR and a nested-loop join          |
 | `match`, `match-…`   | an index, next to counting, NumPy and a scan                             |
+| `arrow-pass`         | small batches of Arrow, next to the kernel of the index alone            |
+| `one-event`          | one dict at a time, next to a list of one                                |
 | `match-updates`      | matching after queries changed, next to building anew                    |
 """
 
@@ -15,6 +17,7 @@ from __future__ import annotations
 
 from benchmarks.harness.report import Family
 from benchmarks.matching.check import CHECK
+from benchmarks.matching.in_process import ARROW_PASS, ONE_EVENT
 from benchmarks.matching.load import LOAD
 from benchmarks.matching.match import MATCH, UPDATES
 from benchmarks.matching.parse import PARSE
@@ -22,5 +25,6 @@ from benchmarks.matching.route import ROUTE
 from benchmarks.matching.scan import SCAN
 
 MATCHING = Family(
-    "Loading, matching and routing", (LOAD, CHECK, SCAN, PARSE, ROUTE, *MATCH, UPDATES)
+    "Loading, matching and routing",
+    (LOAD, CHECK, SCAN, PARSE, ROUTE, *MATCH, ARROW_PASS, ONE_EVENT, UPDATES),
 )
