@@ -17,6 +17,7 @@ from headgate.jit.intrinsics import (
     lowest_bit,
     popcount,
     prefetch,
+    prefetch_at,
 )
 
 __all__ = [
@@ -33,5 +34,6 @@ __all__ = [
     "plain_kernel",
     "popcount",
     "prefetch",
+    "prefetch_at",
     "warn_before_compiling",
 ]

@@ -41,6 +41,18 @@ def _popcount(typing_context: Any, word: Any) -> Any:
     return types.int64(types.uint64), generate
 
 
+def _call_prefetch(builder: Any, byte_pointer: Any) -> None:
+    int32 = ir.IntType(32)
+    llvm_prefetch = _cgutils.get_or_insert_function(
+        builder.module,
+        ir.FunctionType(ir.VoidType(), [byte_pointer.type, int32, int32, int32]),
+        "llvm.prefetch.p0",
+    )
+    # for reading, with high locality, into the data cache
+    read, locality, data_cache = (ir.Constant(int32, value) for value in (0, 3, 1))
+    builder.call(llvm_prefetch, [byte_pointer, read, locality, data_cache])
+
+
 def _pointer(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     """Return a pointer to an item of an array, without checking or wrapping its index."""
     array = signature.args[0]
@@ -56,21 +68,22 @@ def _prefetch(typing_context: Any, array: Any, index: Any) -> Any:
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer = _pointer(context, builder, signature, arguments)
-        int32 = ir.IntType(32)
-        byte_pointer = ir.IntType(8).as_pointer()
-        llvm_prefetch = _cgutils.get_or_insert_function(
-            builder.module,
-            ir.FunctionType(ir.VoidType(), [byte_pointer, int32, int32, int32]),
-            "llvm.prefetch.p0",
-        )
-        # for reading, with high locality, into the data cache
-        read, locality, data_cache = (ir.Constant(int32, value) for value in (0, 3, 1))
-        builder.call(
-            llvm_prefetch, [builder.bitcast(pointer, byte_pointer), read, locality, data_cache]
-        )
+        _call_prefetch(builder, builder.bitcast(pointer, ir.IntType(8).as_pointer()))
         return context.get_dummy_value()
 
     return types.void(array, index), generate
+
+
+@intrinsic
+def _prefetch_at(typing_context: Any, address: Any) -> Any:
+    del typing_context, address
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        del signature
+        _call_prefetch(builder, builder.inttoptr(arguments[0], ir.IntType(8).as_pointer()))
+        return context.get_dummy_value()
+
+    return types.void(types.int64), generate
 
 
 @intrinsic
@@ -126,6 +139,10 @@ def _plain_prefetch(array: Any, index: Any) -> None:
     del array, index
 
 
+def _plain_prefetch_at(address: Any) -> None:
+    del address
+
+
 _is_plain = bool(_numba_config.DISABLE_JIT)
 
 # Return the position of the lowest set bit of a word that is not 0: one instruction.
@@ -136,6 +153,9 @@ popcount: Any = _plain_popcount if _is_plain else _popcount
 
 # Begin to load the cache line of an array's item. The index may lie outside of the array.
 prefetch: Any = _plain_prefetch if _is_plain else _prefetch
+
+# Begin to load the cache line at an address, which may be any number.
+prefetch_at: Any = _plain_prefetch_at if _is_plain else _prefetch_at
 
 # Return the item of an array at an index that is known to be valid and not negative.
 load_unchecked: Any = _plain_load_unchecked if _is_plain else _load_unchecked

@@ -24,6 +24,7 @@ from headgate.schema.types import INFINITY_RANK, MAGNITUDE, NAN_RANK
 # how the values of a column are written
 INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32 = 0, 1, 2, 3, 4, 5, 6
 BIT, DOUBLE, DECIMAL = 7, 8, 9  # of a decimal of 128 bits, the low half: up to 18 digits
+WIDTHS = np.array([1, 2, 4, 8, 1, 2, 4, 0, 8, 16])  # in bytes, by form; less than one for a bit
 
 # what is known of a column: its NULLs, the place of its first value, and two addresses
 NULLS, OFFSET, VALIDITY, VALUES = 0, 1, 2, 3

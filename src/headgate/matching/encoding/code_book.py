@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headgate.events.columns import CodedColumn
+from headgate.events.kernels.arrow import WIDTHS
 from headgate.events.typed_tables import TablePlan
 from headgate.matching.encoding.event_columns import EventColumns, Rows
 from headgate.matching.encoding.kernels import count_codes, look_up, write_codes
@@ -81,12 +82,14 @@ class Regions:
 class ColumnsInPlace:
     """How a book reads the columns of a schema: the k-th of `places` lies in row k of a layout.
 
-    `columns` are their numbers in the book, and `others` those of columns that do not lie there.
+    `columns` are their numbers in the book, and `others` those of columns that do not lie there;
+    `forms` say how values are written, and `widths` in how many bytes.
     """
 
     plan: TablePlan
     places: npt.NDArray[np.int64]
     forms: npt.NDArray[np.int64]
+    widths: npt.NDArray[np.int64]
     columns: Codes
     others: tuple[int, ...]
 
@@ -145,7 +148,7 @@ class CodeBook:
         # one pass counts the codes of each row, the next writes them
         layout = table.layout[plan.places]
         start = np.empty(rows + 1, np.int64)
-        count_codes(layout, table.rows, columns.first, rows, other_rows, start)
+        count_codes(layout, table.rows, columns.first, plan.widths, rows, other_rows, start)
         column, code = np.empty(start[-1], np.int32), np.empty(start[-1], np.int32)
         write_codes(
             layout,
@@ -233,7 +236,8 @@ class CodeBook:
             elif name in casts:
                 others.append(number)
         places, forms, numbers = np.array(in_place, np.int64).reshape(-1, 3).T.copy()
-        plan = ColumnsInPlace(table, places, forms, numbers.astype(np.int32), tuple(others))
+        columns = numbers.astype(np.int32)
+        plan = ColumnsInPlace(table, places, forms, WIDTHS[forms], columns, tuple(others))
         object.__setattr__(self, "_in_place", (plan, *self._in_place[: MAX_SCHEMAS - 1]))
         return plan
 

@@ -12,32 +12,49 @@ from headgate.events.kernels.arrow import (
     load_bits,
     load_ordinal,
 )
-from headgate.jit import inlined_kernel, kernel, load_unchecked, lowest_bit, plain_kernel
+from headgate.jit import (
+    inlined_kernel,
+    kernel,
+    load_unchecked,
+    lowest_bit,
+    plain_kernel,
+    prefetch_at,
+)
 
+PREFETCHED_COLUMNS = 12  # whose bits are being loaded while those of one are counted
 BLOCK_ROWS = 512  # whose codes stay in the nearest cache while column after column adds to them
 
 
 @plain_kernel
-def count_codes(layout, total, first, rows, other_rows, start):
+def count_codes(layout, total, first, widths, rows, other_rows, start):
     """Count the codes of `rows` rows from row `first` on, and write where those of each begin.
 
-    `layout` has the columns whose values lie in memory, of `total` rows, and `other_rows` are the
-    rows of what is encoded already.
+    `layout` has the columns whose values lie in memory, of `total` rows, with the bytes that a
+    value takes in `widths`; `other_rows` are the rows of what is encoded already.
     """
+    # A small batch of many columns is mostly not in the cache. All values that will be read then
+    # fit into it, and are loaded while they are counted: that takes a third of the time off both.
+    is_small = rows <= BLOCK_ROWS
     # start[r + 1] first counts the codes of row r, then is where they end
     full = np.int64(0)
     for row in range(rows + 1):
         start[row] = 0
     for k in range(len(layout)):
         nulls, offset, validity = layout[k, NULLS], layout[k, OFFSET] + first, layout[k, VALIDITY]
+        values, width = layout[k, VALUES], widths[k]
+        ahead = min(k + PREFETCHED_COLUMNS, len(layout) - 1)
+        prefetch_at(layout[ahead, VALIDITY] + ((layout[ahead, OFFSET] + first) >> 3))
         full += nulls == 0
         if nulls in (0, total):
             continue
         for begin in range(0, rows, 64):
             word = load_bits(validity, offset + begin, min(np.int64(64), rows - begin))
             while word != 0:
-                start[begin + lowest_bit(word) + 1] += 1
+                row = begin + lowest_bit(word)
+                start[row + 1] += 1
                 word &= word - np.uint64(1)
+                if is_small:
+                    prefetch_at(values + width * (offset + row))
     for i in range(len(other_rows)):
         start[other_rows[i] + 1] += 1
     for row in range(rows):
