@@ -5,7 +5,7 @@
 | `load`               | reading a million WHERE clauses, next to sqlglot's parsing               |
 | `check`              | finding mistakes in rules with patterns, next to comparing all pairs     |
 | `scan`               | one query after the other, next to DuckDB and NumPy                      |
-| `parse`              | JSON lines to typed rows, next to parsing a line at a time               |
+| `parse`, `parse-csv` | JSON lines and CSV to typed rows, next to parsing a line at a time       |
 | `route`              | a DataFrame on Spark, next to a giant OR and a nested-loop join          |
 | `match`, `match-…`   | an index, next to counting, NumPy and a scan                             |
 | `arrow-pass`         | small batches of Arrow, next to the kernel of the index alone            |
@@ -20,11 +20,11 @@ from benchmarks.matching.check import CHECK
 from benchmarks.matching.in_process import ARROW_PASS, ONE_EVENT
 from benchmarks.matching.load import LOAD
 from benchmarks.matching.match import MATCH, UPDATES
-from benchmarks.matching.parse import PARSE
+from benchmarks.matching.parse import PARSE, PARSE_CSV
 from benchmarks.matching.route import ROUTE
 from benchmarks.matching.scan import SCAN
 
 MATCHING = Family(
     "Loading, matching and routing",
-    (LOAD, CHECK, SCAN, PARSE, ROUTE, *MATCH, ARROW_PASS, ONE_EVENT, UPDATES),
+    (LOAD, CHECK, SCAN, PARSE, PARSE_CSV, ROUTE, *MATCH, ARROW_PASS, ONE_EVENT, UPDATES),
 )
