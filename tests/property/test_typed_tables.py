@@ -50,7 +50,7 @@ DAY, MOMENT = date(2024, 2, 29), datetime(2024, 2, 29, 12, 30, 0, 1)
 # these fit the attribute.
 INTEGERS = [0, 1, -1, 2, 7, 40, 100, 127, -128, 255, 2**15 - 1, 2**31 - 1, -(2**31), 2**31, 2**32]
 WIDE_INTEGERS = [*INTEGERS, 2**53 + 1, 2**63 - 1, -(2**63)]
-INTEGER_TYPES = [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16()]
+INTEGER_TYPES: list[Any] = [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16()]
 INTEGER_TYPES += [pa.uint32(), pa.uint64(), pa.float64(), pa.decimal128(20, 0), pa.null()]
 DOUBLES = [0.0, -0.0, 1.5, -1.5, math.nan, math.inf, -math.inf, 5e-324, -1e308, 3.0]
 TEXTS = ["", "a", "ab", "é", "x", "2024-02-29"]
@@ -174,7 +174,10 @@ def unpad(column: Any) -> pa.Array[Any]:
         # a buffer that is one byte off no word
         content = None if buffer is None else b"?" + buffer.to_pybytes()[:size]
         buffers.append(None if content is None else pa.py_buffer(content).slice(1))
-    return pa.Array.from_buffers(column.type, len(column), buffers, column.null_count)
+    whole: pa.Array[Any] = pa.Array.from_buffers(
+        column.type, len(column), buffers, column.null_count
+    )
+    return whole
 
 
 def bits(column: Any) -> int:

@@ -113,6 +113,7 @@ def _scan(
     count = len(block.ends)
     scanned = ScannedLines.allocate(len(rules.kinds), count)
     records: dict[int, CsvRecord] = {}
+    # The kernel stops before a record that may go on in the next lines, and then behind it.
     line = row = 0
     while line < count:
         line, row = scan_lines(

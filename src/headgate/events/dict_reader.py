@@ -9,7 +9,6 @@ another case, an object on the way to an attribute, a value that does not fit) i
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from decimal import Decimal
 from typing import Any
 
 from headgate.events.attribute_paths import build_path_tree
@@ -56,6 +55,7 @@ class DictReader:
         """Return the ordinal of each value by name, without NULLs; None if anything is in doubt."""
         ordinals: dict[str, Ordinal] = {}
         readers = self._readers
+        value: Any
         for name, value in event.items():
             reader = readers.get(name)
             if reader is None:
@@ -119,10 +119,8 @@ def _make_read(attribute: Attribute) -> Read:
 def _make_ordinal(attribute: Attribute) -> Callable[[Any], Ordinal]:
     """Return the function from what Arrow takes for the type to the ordinal of the value."""
     match attribute.type:
-        case DecimalType() as type_:
-            return lambda value: type_.ordinal(Decimal(value))
-        case Double() as type_:
-            return lambda value: type_.ordinal(float(value))
+        case DecimalType() | Double() as type_:
+            return type_.ordinal
         case Integer() | Boolean():
             return int
     # texts are their own ordinals, and so are days and microseconds

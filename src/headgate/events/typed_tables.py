@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -127,9 +127,11 @@ class TypedTable:
         if column is None and (place := self.plan.places.get(name)) is not None:
             column = self.batch.column(self.plan.plain[place].number)
         if column is None:
-            return pa.nulls(rows, arrow)
-        part = column if rows == len(column) else column.slice(first, rows)
-        return part if part.type == arrow else part.cast(arrow)
+            column = pa.nulls(rows, arrow)
+        part: pa.Array[Any] = column if rows == len(column) else column.slice(first, rows)
+        if part.type != arrow:
+            part = part.cast(arrow)
+        return part
 
 
 def read_typed_batch(batch: pa.RecordBatch, rows: int) -> TypedTable:
@@ -304,9 +306,9 @@ def _plan_typed(schema: pa.Schema) -> TablePlan:
         if type_ is None:
             cast.append((Attribute(column.name, String()), (number,)))
             continue
-        found = _plan_column(Attribute(column.name, type_), number, column.type)
-        assert found is not None
-        plain.append(PlainColumn(found.attribute, number, found.form, None))
+        in_place = _plan_column(Attribute(column.name, type_), number, column.type)
+        assert in_place is not None
+        plain.append(replace(in_place, bounds=None))
     return TablePlan(schema, tuple(plain), tuple(cast))
 
 

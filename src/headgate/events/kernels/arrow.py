@@ -122,6 +122,7 @@ def are_within(layout, rows, forms, required, low, high):
             return False
         if nulls == rows:
             continue
+        # as many rows at a time as a word has bits; only those that are not NULL have a value
         for begin in range(0, rows, 64):
             count = min(np.int64(64), rows - begin)
             if nulls == 0:
