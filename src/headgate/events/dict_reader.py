@@ -55,7 +55,6 @@ class DictReader:
         """Return the ordinal of each value by name, without NULLs; None if anything is in doubt."""
         ordinals: dict[str, Ordinal] = {}
         readers = self._readers
-        value: Any
         for name, value in event.items():
             reader = readers.get(name)
             if reader is None:
@@ -67,9 +66,10 @@ class DictReader:
             ready, low, high, convert = reader
             # most values are numbers that need no conversion; a bool is no int here
             if type(value) is ready:
-                if not low <= value <= high:
+                number: Any = value
+                if not low <= number <= high:
                     return None
-                ordinals[name] = value
+                ordinals[name] = number
                 continue
             try:
                 ordinal = convert(value)
