@@ -66,7 +66,7 @@ class Index(Protocol):
     >>> index.match([{"symbol": "AAPL", "side": "buy", "qty": 5000}, {"symbol": "MSFT"}])[0]
     ['big_buys', 'no_venue', 'maybe_large']
     >>> index.match_one({"symbol": "MSFT"})
-    ['no_venue']
+    ['no_venue', 'maybe_large']
     >>> index.locate("big_buys").how
     'evaluated for every event'
     >>> index.remove("big_buys")
