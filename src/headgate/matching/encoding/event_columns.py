@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,14 +17,20 @@ Rows = npt.NDArray[np.int64]
 
 
 class EventColumns:
-    """The values of some rows of a table, by column: `rows` of them, from row `first` on."""
+    """The values of some rows, by column: of a batch all, of a table those from row `first` on."""
 
-    def __init__(self, table: TypedTable | pa.RecordBatch, rows: int, *, first: int = 0) -> None:
-        self.table = table if isinstance(table, TypedTable) else read_typed_batch(table, rows)
+    def __init__(self, source: TypedTable | pa.RecordBatch, rows: int, *, first: int = 0) -> None:
+        self._source = source
         self.first = first
         self._rows = rows
         self._whole: dict[str, CodedColumn] = {}
         self._present: dict[str, tuple[Rows, CodedColumn]] = {}
+
+    @cached_property
+    def table(self) -> TypedTable:
+        """The table with the places of its columns, which only some indexes want to know."""
+        source = self._source
+        return source if isinstance(source, TypedTable) else read_typed_batch(source, self._rows)
 
     def __len__(self) -> int:
         """Return the number of events."""
@@ -47,5 +54,11 @@ class EventColumns:
         """Return the values of a column if all are there and are their own ordinals; else None."""
         return read_plain_numbers(self._array(column))
 
-    def _array(self, column: Column) -> pa.Array[Any]:
-        return self.table.column(column.name, column.type, self.first, self._rows)
+    def _array(self, column: Column) -> Any:
+        """Return a column of the batch; one that it was read without is NULL."""
+        source = self._source
+        if isinstance(source, TypedTable):
+            return source.column(column.name, column.type, self.first, self._rows)
+        if source.schema.get_field_index(column.name) < 0:
+            return pa.array([None] * self._rows, column.type.arrow)
+        return source.column(column.name)
