@@ -5,9 +5,11 @@
 | `load`               | reading a million WHERE clauses, next to sqlglot's parsing               |
 | `check`              | finding mistakes in rules with patterns, next to comparing all pairs     |
 | `scan`               | one query after the other, next to DuckDB and NumPy                      |
-| `parse`              | JSON lines to typed rows, next to parsing a line at a time               |
+| `parse`, `parse-csv` | JSON lines and CSV to typed rows, next to parsing a line at a time       |
 | `route`              | a DataFrame on Spark, next to a giant OR and a nested-loop join          |
 | `match`, `match-…`   | an index, next to counting, NumPy and a scan                             |
+| `arrow-pass`         | small batches of Arrow, next to the kernel of the index alone            |
+| `one-event`          | one dict at a time, next to a list of one                                |
 | `match-updates`      | matching after queries changed, next to building anew                    |
 | `keyed-kernel`       | the kernel of `keyed` alone, next to a bare one                          |
 """
@@ -16,14 +18,18 @@ from __future__ import annotations
 
 from benchmarks.harness.report import Family
 from benchmarks.matching.check import CHECK
+from benchmarks.matching.in_process import ARROW_PASS, ONE_EVENT
 from benchmarks.matching.kernel import KEYED_KERNEL
 from benchmarks.matching.load import LOAD
 from benchmarks.matching.match import MATCH, UPDATES
-from benchmarks.matching.parse import PARSE
+from benchmarks.matching.parse import PARSE, PARSE_CSV
 from benchmarks.matching.route import ROUTE
 from benchmarks.matching.scan import SCAN
 
 MATCHING = Family(
     "Loading, matching and routing",
-    (LOAD, CHECK, SCAN, PARSE, ROUTE, *MATCH, UPDATES, KEYED_KERNEL),
+    (
+        *(LOAD, CHECK, SCAN, PARSE, PARSE_CSV, ROUTE, *MATCH, ARROW_PASS, ONE_EVENT, UPDATES),
+        KEYED_KERNEL,
+    ),
 )

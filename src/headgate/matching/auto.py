@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Self
 
 from headgate.matching.base import DisplayedIndex
-from headgate.matching.matches import Matches
+from headgate.matching.matches import MatchedIds, Matches
 from headgate.matching.protocol import Index, Placement
 from headgate.matching.scan import ScanIndex
 from headgate.predicate import IsNull, Within, collect_columns, iter_atoms
@@ -146,6 +146,9 @@ class AutoIndex(DisplayedIndex):
 
     def match(self, events: Any) -> Matches:
         return self._index.match(events)
+
+    def match_one(self, event: Mapping[str, Any]) -> MatchedIds:
+        return self._index.match_one(event)
 
     def match_chunks(self, events: Any) -> Iterator[Matches]:
         return self._index.match_chunks(events)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 import numpy as np
 
 from headgate._display import format_count, render_fields
-from headgate.errors import QuerySetError
+from headgate.errors import EventError, QuerySetError
 from headgate.events import EventBatch, batch_from_rows
-from headgate.matching.matches import Matches, concatenate_matches
+from headgate.matching.matches import MatchedIds, Matches, concatenate_matches
 from headgate.matching.protocol import Index
 from headgate.queries import Query, find_id_problem
 from headgate.schema import Schema, Stream
@@ -116,6 +116,12 @@ class BaseIndex(DisplayedIndex):
 
     def match(self, events: Any) -> Matches:
         return concatenate_matches(list(self.match_chunks(events)), self._ids)
+
+    def match_one(self, event: Mapping[str, Any]) -> MatchedIds:
+        matches = self.match([event])
+        for reason in matches.errors.values():
+            raise EventError(f"the event cannot be matched: {reason}")
+        return MatchedIds(matches.positions, self._ids)
 
     def _position_of(self, query_id: str) -> int:
         """Return the position of a query; raise if the index does not hold it."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -144,8 +144,71 @@ class Matches:
         return replace(self, positions=ordered.astype(np.int32))
 
 
+class MatchedIds(Sequence[str]):
+    """The ids of the queries that one event matches, in the order of their positions.
+
+    A sequence of texts that are made only when one is asked for: where many queries match, that
+    takes longer than the match. `len` and `positions` make none.
+
+    Parameters
+    ----------
+    positions : ndarray of int64
+        The positions of the matching queries, in any order.
+    known_ids : sequence of str
+        The id of the query at each position.
+
+    Examples
+    --------
+    >>> ids = MatchedIds(np.array([1, 0]), ["low", "high"])
+    >>> ids, len(ids), "high" in ids, list(ids)
+    (['low', 'high'], 2, True, ['low', 'high'])
+    """
+
+    __slots__ = ("_ids", "_known_ids", "positions")
+
+    def __init__(self, positions: Numbers, known_ids: Sequence[str]) -> None:
+        self.positions = positions
+        self._known_ids = known_ids
+        self._ids: list[str] | None = None
+
+    def __len__(self) -> int:
+        """Return the number of queries that match."""
+        return len(self.positions)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[str]: ...
+
+    def __getitem__(self, place: int | slice) -> str | list[str]:
+        return self._list()[place]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._list())
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether the other sequence, such as a list, has the same ids."""
+        if isinstance(other, list | tuple | MatchedIds):
+            return self._list() == list(other)
+        return NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(self._list())
+
+    def _list(self) -> list[str]:
+        if self._ids is None:
+            known = self._known_ids
+            self._ids = [known[position] for position in np.sort(self.positions).tolist()]
+        return self._ids
+
+
 def concatenate_matches(chunks: Sequence[Matches], known_ids: Sequence[str]) -> Matches:
-    """Return consecutive chunks as one."""
+    """Return consecutive chunks, of which the first begins with event 0, as one."""
+    if len(chunks) == 1 and chunks[0].known_ids is known_ids:
+        return chunks[0]
     # offsets of a chunk begin at 0, so all are summed up again from the counts
     counts = [np.diff(chunk.offsets) for chunk in chunks]
     offsets = np.concatenate([np.zeros(1, np.int64), *counts]).cumsum().astype(np.int64)
@@ -210,6 +273,19 @@ def to_events(
         nothing = np.empty(0, np.int32)
         offsets = np.zeros(last - first + 1, np.int64)
         yield Matches(offsets, nothing, ids, _select_errors(errors, first, last), first)
+
+
+def to_numbered_events(
+    pieces: Iterable[RowMatches], rows: int, ids: Sequence[str]
+) -> Iterator[Matches]:
+    """Return the matches of consecutive rows as those of events, of which row i is number i."""
+    end = 0
+    for piece in pieces:
+        yield Matches(piece.offsets, piece.positions, ids, {}, piece.row)
+        end = piece.end
+    # there were no queries to match
+    if end < rows:
+        yield Matches(np.zeros(rows - end + 1, np.int64), np.empty(0, np.int64), ids, {}, end)
 
 
 def _select_errors(errors: list[tuple[int, str]], first: int, end: int) -> dict[int, str]:

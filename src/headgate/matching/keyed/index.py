@@ -8,15 +8,18 @@ version then costs no more than its own changes.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from threading import Lock, Thread
 from typing import Any, Self
 
 import numpy as np
+import pyarrow as pa
 
+from headgate.events.dict_reader import DictReader
+from headgate.events.typed_tables import TypedTable, read_typed_batch, read_typed_table
 from headgate.matching.base import BaseIndex
-from headgate.matching.keyed.batch import match_batch
+from headgate.matching.keyed.batch import Workspaces, match_batch, match_one
 from headgate.matching.keyed.parts import (
     Part,
     Parts,
@@ -27,11 +30,18 @@ from headgate.matching.keyed.parts import (
     remove_queries,
 )
 from headgate.matching.keyed.segment import Segment, build_segment
-from headgate.matching.matches import Matches, Numbers, Positions, to_events
+from headgate.matching.matches import (
+    MatchedIds,
+    Matches,
+    Numbers,
+    Positions,
+    to_events,
+    to_numbered_events,
+)
 from headgate.matching.protocol import Placement
 from headgate.portable import count_processors
 from headgate.queries import Query
-from headgate.schema import Schema, Stream
+from headgate.schema import Attribute, Schema, Stream
 from headgate.snapshot import Snapshot
 from headgate.snapshot.arrays import EncodedQueries, decode_queries
 from headgate.snapshot.arrays.selection import concatenate_queries, select_queries
@@ -42,6 +52,25 @@ MAX_CACHED_BASES = 2
 # The bases of snapshots, placed, by checksum, schema and stream; the last used are at the end.
 _bases: OrderedDict[tuple[str, str, str], Segment] = OrderedDict()
 _bases_lock = Lock()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PreparedParts:
+    """What every match needs that depends on the parts alone: it is kept until they change."""
+
+    parts: Parts
+    largest_last: Parts  # as a match takes them
+    attributes: tuple[Attribute, ...]  # that the queries mention, in the order of the stream
+    reader: DictReader
+    workspaces: Workspaces
+
+    @classmethod
+    def of(cls, parts: Parts, stream: Stream) -> Self:
+        """Work it out for some parts."""
+        names = _collect_columns(parts)
+        attributes = tuple(attribute for attribute in stream if attribute.name in names)
+        largest_last = tuple(sorted(parts, key=lambda part: len(part.segment)))
+        return cls(parts, largest_last, attributes, DictReader(stream, attributes), Workspaces())
 
 
 class KeyedIndex(BaseIndex):
@@ -67,6 +96,7 @@ class KeyedIndex(BaseIndex):
         self.threads = count_processors()
         self._schema = Schema((stream,))
         self._parts: Parts = ()
+        self._prepared: PreparedParts | None = None
         # changes since the last match, by position
         self._new: dict[int, Query] = {}
         self._removed: list[int] = []
@@ -127,9 +157,35 @@ class KeyedIndex(BaseIndex):
         return [by_position[position] for position in positions.tolist()]
 
     def match_chunks(self, events: Any) -> Iterator[Matches]:
+        prepared = self._prepare()
+        parts, spaces = prepared.largest_last, prepared.workspaces
+        table: TypedTable | None = None
+        if isinstance(events, pa.Table | pa.RecordBatch):
+            table = read_typed_table(events, self.stream, prepared.attributes)
+        if table is not None:
+            pieces = match_batch(parts, table, self.threads, spaces)
+            yield from to_numbered_events(pieces, table.rows, self._ids)
+            return
+        # other forms of events, and tables in which a row may be no event
+        batch = self._read(events, [attribute.name for attribute in prepared.attributes])
+        table = read_typed_batch(batch.table, len(batch.events))
+        yield from to_events(batch, match_batch(parts, table, self.threads, spaces), self._ids)
+
+    def match_one(self, event: Mapping[str, Any]) -> MatchedIds:
+        prepared = self._prepare()
+        ordinals = prepared.reader.read(event) if type(event) is dict else None
+        if ordinals is None:
+            return super().match_one(event)
+        positions = match_one(prepared.largest_last, ordinals, prepared.workspaces)
+        return MatchedIds(positions, self._ids)
+
+    def _prepare(self) -> PreparedParts:
+        """Return the parts with all changes so far, and what was worked out for them before."""
         parts = self._apply_changes()
-        batch = self._read(events, _collect_columns(parts))
-        yield from to_events(batch, match_batch(parts, batch, self.threads), self._ids)
+        prepared = self._prepared
+        if prepared is None or prepared.parts is not parts:
+            prepared = self._prepared = PreparedParts.of(parts, self.stream)
+        return prepared
 
     def _apply_changes(self) -> Parts:
         """Return the parts with all changes so far; begin a merge if it is time for one."""
