@@ -11,9 +11,11 @@ the tombstones and the delta that lead from one set to another (`compute_step`).
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from mmap import mmap
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -70,11 +72,12 @@ def kind_of(segment: Segment) -> str:
     return type(segment).__name__.lower()
 
 
-def parse_segment(content: bytes, kind: str) -> Segment:
+def parse_segment(content: bytes | mmap, kind: str, *, is_verified: bool = False) -> Segment:
     """Return the segment in the content of a file; raise ValueError if there is none."""
     # an empty segment has the names and types that the file must have
     template = _make_empty(kind)
-    return assemble_arrays(template, parse_arrays(content, flatten_arrays(template)))
+    arrays = parse_arrays(content, flatten_arrays(template), is_verified=is_verified)
+    return assemble_arrays(template, arrays)
 
 
 def _make_empty(kind: str) -> Segment:
@@ -90,39 +93,62 @@ def find_segment_flaw(segment: Segment, schema: Schema) -> str | None:
         return find_text_flaw("ids", segment.ids)
     if isinstance(segment, Delta) and len(segment.places) != len(segment.queries):
         return "places and queries are not equally many"
-    return find_flaw(segment.queries, schema)
+    flaw = find_flaw(segment.queries, schema)
+    return _find_repeated_id(segment.queries.ids) if flaw is None else flaw
+
+
+def _find_repeated_id(ids: Texts) -> str | None:
+    distinct: int = pc.count_distinct(ids.arrow()).as_py()
+    return None if distinct == len(ids) else "ids: two queries have the same one"
 
 
 class OrderError(ValueError):
     """An error in segments that do not follow from one another."""
 
 
-def order_living(segments: Iterable[Segment]) -> Positions:
+def order_living(segments: Sequence[Segment]) -> Positions:
     """Return the positions of the living queries, in the order of the set."""
     order = np.zeros(0, np.int64)
-    # of all queries so far, by position, one array for each segment
-    ids: list[pa.LargeBinaryArray] = []
+    count = 0  # of queries so far
+    gone = _find_gone(segments)
     for segment in segments:
         if isinstance(segment, Tombstones):
-            order = _remove_dead(order, ids, segment)
+            # an id may have earlier bearers, removed already, and later ones, not yet there
+            rows = next(gone)
+            is_dead = np.zeros(count, np.bool_)
+            is_dead[rows[rows < count]] = True
+            alive = order[~is_dead[order]]
+            # every tombstone must remove exactly one living query
+            if len(order) - len(alive) != len(segment):
+                raise OrderError("a tombstone is for no query that lives")
+            order = alive
             continue
         # the positions of a segment's queries begin behind those of all segments before it
-        new = np.arange(len(segment), dtype=np.int64)
-        places = segment.places if isinstance(segment, Delta) else new
-        order = insert_at(order, places, new + sum(map(len, ids)))
-        ids.append(segment.queries.ids.arrow())
+        new = np.arange(count, count + len(segment))
+        order = insert_at(order, segment.places, new) if isinstance(segment, Delta) else new
+        count += len(segment)
     return order
 
 
-def _remove_dead(order: Positions, ids: list[pa.LargeBinaryArray], gone: Tombstones) -> Positions:
-    """Return the order without the queries of some ids, and their earlier versions."""
-    # an id may have had earlier bearers; they were removed before the last one came
-    dead = pc.is_in(pa.chunked_array(ids, pa.large_binary()), value_set=gone.ids.arrow())
-    alive: Positions = order[~np.asarray(dead)[order]]
-    # every tombstone must remove exactly one living query
-    if len(order) - len(alive) != len(gone):
-        raise OrderError("a tombstone is for no query that lives")
-    return alive
+def _find_gone(segments: Sequence[Segment]) -> Iterator[Positions]:
+    """Yield the positions of all queries, living or not, with the ids of each tombstones."""
+    tombstones = [segment.ids.arrow() for segment in segments if isinstance(segment, Tombstones)]
+    if not tombstones:
+        return
+    # all ids are looked through once, however many steps there are
+    mentioned = pa.concat_arrays(tombstones)
+    found = pc.index_in(_collect_ids(segments), value_set=mentioned)
+    positions = np.flatnonzero(np.asarray(found.is_valid()))
+    places = np.asarray(found.drop_null())  # of the id among those mentioned
+    for ids in tombstones:
+        own = np.asarray(pc.index_in(ids, value_set=mentioned))
+        yield positions[np.isin(places, own)]
+
+
+def _collect_ids(segments: Sequence[Segment]) -> pa.ChunkedArray[Any]:
+    """Return the ids of all queries, by position."""
+    arrays = [s.queries.ids.arrow() for s in segments if not isinstance(s, Tombstones)]
+    return pa.chunked_array(arrays, pa.large_binary())
 
 
 def insert_at(order: Positions, places: Positions, new: Positions) -> Positions:
@@ -143,11 +169,18 @@ def insert_at(order: Positions, places: Positions, new: Positions) -> Positions:
     return result
 
 
-def check_unique(segments: Iterable[Segment], order: Positions) -> None:
-    """Raise if two living queries have one id."""
-    arrays = [s.queries.ids.arrow() for s in segments if not isinstance(s, Tombstones)]
-    ids = pa.chunked_array(arrays, pa.large_binary()).take(order)
-    if pc.count_distinct(ids).as_py() != len(order):
+def check_unique(segments: Sequence[Segment], order: Positions) -> None:
+    """Raise if two living queries have one id; within a segment that was found out already."""
+    base = len(segments[0])
+    later = order[order >= base]
+    if not len(later):
+        return
+    ids = _collect_ids(segments)
+    new = ids.take(later)
+    # those of the base are looked through once, for all that came later
+    has_twin = np.asarray(pc.is_in(ids.chunk(0), value_set=new))
+    is_twin_alive = has_twin[order[order < base]].any()
+    if is_twin_alive or pc.count_distinct(new).as_py() != len(later):
         raise OrderError("two queries have the same id")
 
 

@@ -1,4 +1,4 @@
-"""A snapshot that is open: its arrays are in memory, its queries a call away."""
+"""A snapshot that is open: its arrays are in memory or mapped, its queries a call away."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from headgate.errors import SnapshotError, SqlError
 from headgate.queries import LoadReport, Query, QuerySet
 from headgate.queries.loading import pause_garbage_collection
 from headgate.schema import Schema, Stream
+from headgate.snapshot import machine_cache
 from headgate.snapshot.arrays import EncodedQueries, decode_queries
 from headgate.snapshot.arrays.queries import decode_frames
 from headgate.snapshot.arrays.selection import select_queries
-from headgate.snapshot.files import checksum_content, read_content
+from headgate.snapshot.files import check_size, checksum_content, read_content
 from headgate.snapshot.manifest import MANIFEST_NAME, Entry, Manifest, read_manifest, read_schema
 from headgate.snapshot.segments import (
     OrderError,
@@ -27,7 +28,11 @@ from headgate.snapshot.segments import (
     order_living,
     parse_segment,
 )
-from headgate.snapshot.validation_record import record_validation, was_validated
+from headgate.snapshot.validation_record import (
+    make_validation_key,
+    record_validation,
+    was_validated,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,8 +103,9 @@ class Snapshot:
 def open_snapshot(directory: str | Path) -> Snapshot:
     """Open the snapshot in a directory; a SnapshotError names the file that is damaged, and how.
 
-    All files are read, and their checksums compared. Every array of a segment is looked over before
-    anything relies on it, once on a machine.
+    The checksum of each file is compared, and every array looked over before anything relies on it.
+    Of a large file this machine then keeps a copy of its own (`machine_cache`), which all processes
+    map; the file itself is not read again, for as long as it has the same size.
     """
     path = Path(directory)
     manifest = read_manifest(path)
@@ -122,6 +128,29 @@ def open_snapshot(directory: str | Path) -> Snapshot:
 
 def _open_segment(directory: Path, entry: Entry, manifest: Manifest, schema: Schema) -> Segment:
     path = directory / entry.file
+    check_size(path, entry.size)
+    if entry.size < machine_cache.MIN_MAPPED_BYTES:
+        return _read_segment(path, entry, manifest, schema)[0]
+    # this machine's own copy, which was verified and validated before it was made
+    key = f"segment-{make_validation_key(entry, manifest.schema)}"
+    content = machine_cache.map_entry(key)
+    if content is None:
+        # processes that start together: one makes the copy, the others wait for it
+        with machine_cache.take_turn(key):
+            content = machine_cache.map_entry(key)
+            if content is None:
+                segment, read = _read_segment(path, entry, manifest, schema)
+                content = machine_cache.add_entry(key, entry.size, read)
+                # a full disk, or no place of this user's own: then it stays in memory
+                if content is None:
+                    return segment
+    return parse_segment(content, entry.kind, is_verified=True)
+
+
+def _read_segment(
+    path: Path, entry: Entry, manifest: Manifest, schema: Schema
+) -> tuple[Segment, bytes]:
+    """Return a segment that nothing is wrong with, and the content of its file."""
     # what is verified is this copy in memory, whatever happens to the file
     content = read_content(path, entry.size)
     if checksum_content(content) != entry.blake2b:
@@ -136,9 +165,8 @@ def _open_segment(directory: Path, entry: Entry, manifest: Manifest, schema: Sch
         wrong = f"holds {len(segment):,} entries, the manifest says {entry.count:,}"
     if wrong is not None:
         raise SnapshotError(f"{path}: {wrong}")
-    if not is_known:
-        record_validation(entry, manifest.schema)
-    return segment
+    record_validation(entry, manifest.schema)
+    return segment, content
 
 
 def is_complete(directory: Path) -> bool:

@@ -15,13 +15,13 @@ from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]  # not in its stubs
 
 from headgate.errors import UsageError, did_you_mean
 from headgate.matching import Matches, build_index
+from headgate.matching.known_ids import KnownIds, as_known_ids
 from headgate.predicate import collect_columns
 from headgate.queries import QuerySet
 from headgate.schema import Attribute, Stream
@@ -241,11 +241,10 @@ class Matcher:
     def match(self, batches: Iterator[Array]) -> Iterator[Array]:
         """Yield a result for each event, in order."""
         queries = load_cached(self.place.open_on_worker(), self.stream, self.index)
-        # an index knows all its ids: each match takes its own from this array
-        ids: Any = pa.array(queries.index.match([]).known_ids, pa.string())
-        longest = pc.max(pc.binary_length(ids)).as_py() or 0
+        # an index knows all its ids: each match takes its own from these
+        ids = as_known_ids(queries.index.match([]).known_ids)
         # reckoned with the longest id, so that a piece stays below its limit
-        max_pairs = MAX_PIECE_BYTES // (longest + PAIR_BYTES)
+        max_pairs = MAX_PIECE_BYTES // (ids.measure_longest() + PAIR_BYTES)
         for columns in batches:
             arrays = columns if isinstance(columns, tuple) else (columns,)
             batch = pa.RecordBatch.from_arrays(list(arrays), names=list(self.names))
@@ -253,7 +252,7 @@ class Matcher:
                 for piece in split_matches(matches, max_pairs):
                     yield self._build_result(piece, ids, queries.versions)
 
-    def _build_result(self, piece: Matches, ids: Array, versions: QueryVersions) -> Array:
+    def _build_result(self, piece: Matches, ids: KnownIds, versions: QueryVersions) -> Array:
         if self.output == "pairs":
             return build_pairs(piece, ids, versions)
         result = build_id_lists(piece, ids) if self.output == "array" else count_matches(piece)
@@ -284,7 +283,7 @@ def split_matches(matches: Matches, max_pairs: int) -> Iterator[Matches]:
         start = end
 
 
-def build_id_lists(piece: Matches, ids: Array) -> Array:
+def build_id_lists(piece: Matches, ids: KnownIds) -> Array:
     """Return the ids of the queries that want each event, in order of position."""
     return _build_lists(piece.offsets, ids.take(piece.in_order().positions))
 
@@ -300,14 +299,14 @@ def list_errors(piece: Matches) -> Array:
     return _build_texts(len(piece), errors)
 
 
-def build_pairs(piece: Matches, ids: Array, versions: QueryVersions) -> Array:
+def build_pairs(piece: Matches, ids: KnownIds, versions: QueryVersions) -> Array:
     """Return for each event its queries with their versions, or its error in place of a query.
 
     >>> piece = Matches(np.array([0, 2, 2, 3]), np.array([0, 1, 1]), ["p", "q"], {1: "bad"})
     >>> class Numbered(QueryVersions):
     ...     def get(self, positions: Any) -> Any:
     ...         return pa.array([f"v{position}" for position in positions])
-    >>> pairs = build_pairs(piece, pa.array(["p", "q"]), Numbered([])).to_pylist()
+    >>> pairs = build_pairs(piece, as_known_ids(["p", "q"]), Numbered([])).to_pylist()
     >>> [[tuple(pair.values()) for pair in event] for event in pairs]
     [[('p', 'v0', None), ('q', 'v1', None)], [(None, None, 'bad')], [('q', 'v1', None)]]
     """
