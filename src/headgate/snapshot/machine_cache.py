@@ -65,10 +65,17 @@ def map_entry(key: str) -> mmap.mmap | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        _note_once("a cached file cannot be used, and is made again", error)
-        _delete(entry)
+        drop_entry(key, error)
         return None
     return content
+
+
+def drop_entry(key: str, why: object) -> None:
+    """Delete an entry that cannot be used."""
+    _note_once("a cached file cannot be used, and is made again", why)
+    directory = open_user_cache(DIRECTORY)
+    if directory is not None:
+        _delete(directory / key)
 
 
 def add_entry(

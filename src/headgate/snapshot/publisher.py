@@ -26,14 +26,20 @@ from headgate.portable import lock_descriptor, lock_file
 from headgate.queries import QuerySet
 from headgate.snapshot.files import sync
 from headgate.snapshot.snapshot import Snapshot, open_snapshot
-from headgate.snapshot.write import make_stage, rename_stage, write_manifest, write_segments
+from headgate.snapshot.write import (
+    EncodedSet,
+    make_stage,
+    rename_stage,
+    write_manifest,
+    write_segments,
+)
 
 POINTER = "CURRENT"
 _NUMBER = re.compile(r"[1-9][0-9]{0,17}", re.ASCII)
 _STAGE = ".stage-"
 
 
-def publish(queries: QuerySet, root: str | Path) -> Snapshot:
+def publish(queries: QuerySet | EncodedSet, root: str | Path) -> Snapshot:
     """Write the queries as the next version, and make it the current one.
 
     The current one is the parent: a small change is a small file, and if nothing changed it stays
@@ -63,7 +69,7 @@ def open_current(root: str | Path) -> Snapshot:
     return snapshot
 
 
-def _write_next(queries: QuerySet, root: Path) -> int:
+def _write_next(queries: QuerySet | EncodedSet, root: Path) -> int:
     with _prepare_stage(root) as stage:
         parent = _open_parent(root)
         # without a version, so that it can be compared with the parent's
@@ -81,9 +87,12 @@ def _write_next(queries: QuerySet, root: Path) -> int:
 
 def _open_parent(root: Path) -> Snapshot | None:
     try:
-        return open_current(root)
+        parent = open_current(root)
+        # the next version will share these files
+        parent.verify_files()
     except SnapshotError:
         return None
+    return parent
 
 
 def _find_greatest_number(root: Path) -> int:

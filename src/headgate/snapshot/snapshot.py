@@ -62,6 +62,13 @@ class Snapshot:
         """The queries of each segment that has some, the removed ones too."""
         return [s.queries for s in self.segments if not isinstance(s, Tombstones)]
 
+    def verify_files(self) -> None:
+        """Raise a SnapshotError if a file is not what was opened: a copy of it may have been."""
+        for entry in self.manifest.segments:
+            path = self.directory / entry.file
+            if checksum_content(read_content(path, entry.size)) != entry.blake2b:
+                raise _changed_error(path)
+
     def mark_filters(self, stream: Stream) -> npt.NDArray[np.bool_]:
         """Return, by position, whether a stored query is a filter on a stream."""
         marks = [np.zeros(0, np.bool_)]
@@ -154,7 +161,7 @@ def _read_segment(
     # what is verified is this copy in memory, whatever happens to the file
     content = read_content(path, entry.size)
     if checksum_content(content) != entry.blake2b:
-        raise SnapshotError(f"{path}: its checksum is another; it was changed or damaged")
+        raise _changed_error(path)
     try:
         segment = parse_segment(content, entry.kind)
     except ValueError as error:
@@ -167,6 +174,10 @@ def _read_segment(
         raise SnapshotError(f"{path}: {wrong}")
     record_validation(entry, manifest.schema)
     return segment, content
+
+
+def _changed_error(path: Path) -> SnapshotError:
+    return SnapshotError(f"{path}: its checksum is another; it was changed or damaged")
 
 
 def is_complete(directory: Path) -> bool:

@@ -8,12 +8,13 @@ deleted without harm to the other.
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import shutil
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,8 @@ import numpy as np
 from headgate.errors import SnapshotError, UsageError
 from headgate.queries import QuerySet
 from headgate.queries.loading import pause_garbage_collection
-from headgate.snapshot.arrays import encode_queries
+from headgate.schema import Schema
+from headgate.snapshot.arrays import EncodedQueries, encode_queries
 from headgate.snapshot.arrays.texts import pack
 from headgate.snapshot.files import checksum, flatten_arrays, link_or_copy, sync, write_arrays
 from headgate.snapshot.manifest import (
@@ -48,8 +50,27 @@ MAX_CHANGE = 0.1  # of the base; a snapshot whose steps are larger gets a base o
 MAX_SEGMENTS = 25
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class EncodedSet:
+    """A set of queries that are arrays already: ten million objects would not fit in memory."""
+
+    schema: Schema
+    queries: EncodedQueries
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    @property
+    def version(self) -> str:
+        """A hash of the arrays."""
+        digest = hashlib.blake2b(schema_to_sql(self.schema).encode(), digest_size=16)
+        for array in flatten_arrays(self.queries).values():
+            digest.update(array.data)
+        return digest.hexdigest()
+
+
 def write_snapshot(
-    queries: QuerySet, directory: str | Path, *, parent: Snapshot | None = None
+    queries: QuerySet | EncodedSet, directory: str | Path, *, parent: Snapshot | None = None
 ) -> Snapshot:
     """Write the queries to a directory that does not exist yet.
 
@@ -109,7 +130,9 @@ def write_manifest(stage: Path, manifest: Manifest) -> None:
     sync(path)
 
 
-def write_segments(queries: QuerySet, stage: Path, parent: Snapshot | None) -> Manifest:
+def write_segments(
+    queries: QuerySet | EncodedSet, stage: Path, parent: Snapshot | None
+) -> Manifest:
     """Write or link all segments into a directory; return a manifest without a version."""
     # the collector would walk a million query objects again and again, and free none
     with pause_garbage_collection():
@@ -139,9 +162,11 @@ def _write_segment(stage: Path, place: int, segment: Segment) -> Entry:
 
 
 def _plan_segments(
-    queries: QuerySet, parent: Snapshot | None
+    queries: QuerySet | EncodedSet, parent: Snapshot | None
 ) -> tuple[tuple[Entry, ...], tuple[Segment, ...]]:
     """Return the parent's segments to keep, and those to write."""
+    if isinstance(queries, EncodedSet):
+        return (), (Base(queries.queries),)
     schema = queries.schema
     # another schema may number streams and attributes differently, so nothing can be kept
     if parent is not None and parent.schema == schema:

@@ -22,14 +22,13 @@ from functools import cache
 from importlib.metadata import version as package_version
 from importlib.resources import files
 from importlib.resources.abc import Traversable
-from mmap import mmap
 
 import numpy as np
 
 from headgate.matching.keyed.build import KeyedArrays
 from headgate.matching.keyed.segment import Segment, build_segment, complete_segment
 from headgate.matching.matches import Numbers
-from headgate.schema import Schema
+from headgate.predicate import Column
 from headgate.snapshot import Snapshot, machine_cache
 from headgate.snapshot.arrays import EncodedQueries
 from headgate.snapshot.arrays.operands import decode_columns
@@ -55,26 +54,25 @@ class StoredSegment:
 
 
 def load_base(snapshot: Snapshot, numbers: Numbers, stream: str) -> Segment:
-    """Return some queries of the base of a snapshot, placed: by this machine, or else now.
+    """Return some queries of the base of a snapshot, placed: by this machine before, or else now.
 
     `numbers` are those of the filters on a stream, all of them.
     """
-    entry, schema = snapshot.manifest.segments[0], snapshot.schema
+    entry = snapshot.manifest.segments[0]
     if entry.size < machine_cache.MIN_MAPPED_BYTES:
         return _place(snapshot, numbers)
     key = _make_key(entry.blake2b, snapshot.manifest.schema, stream)
-    content = machine_cache.map_entry(key)
-    if content is None:
+    segment = _find(key, snapshot, len(numbers))
+    if segment is None:
         # workers that start together: one builds, the others wait and then find what it has built
         with machine_cache.take_turn(key):
-            content = machine_cache.map_entry(key)
-            if content is None:
-                segment = _place(snapshot, numbers)
-                content = _store(key, segment, snapshot.stored[0], schema)
-                # a full disk, or no place of this user's own: then each process has its own arrays
-                if content is None:
-                    return segment
-    return _load(content, snapshot.stored[0], len(numbers), schema)
+            segment = _find(key, snapshot, len(numbers))
+            if segment is None:
+                built = _place(snapshot, numbers)
+                _store(key, built, snapshot)
+                # not kept on a full disk, or without a place of this user's own
+                segment = _find(key, snapshot, len(numbers)) or built
+    return segment
 
 
 def _place(snapshot: Snapshot, numbers: Numbers) -> Segment:
@@ -93,18 +91,30 @@ def _uses_all(base: EncodedQueries, numbers: Numbers) -> bool:
     return bool(is_used.all())
 
 
-def _store(key: str, segment: Segment, base: EncodedQueries, schema: Schema) -> mmap | None:
-    encoded = None if segment.encoded is base else segment.encoded
-    # columns are objects of the schema, which the file only numbers
-    columns = decode_columns(base.atoms.columns, schema)
-    packed = PackedArrays(StoredSegment(encoded, segment.built), columns)
-    return machine_cache.add_entry(key, packed.size, packed.write)
+def _store(key: str, segment: Segment, snapshot: Snapshot) -> None:
+    encoded = None if segment.encoded is snapshot.stored[0] else segment.encoded
+    packed = PackedArrays(StoredSegment(encoded, segment.built), _list_columns(snapshot))
+    machine_cache.add_entry(key, packed.size, packed.write)
 
 
-def _load(content: mmap, base: EncodedQueries, count: int, schema: Schema) -> Segment:
-    stored: StoredSegment = load_arrays(content, decode_columns(base.atoms.columns, schema))
-    encoded = base if stored.encoded is None else stored.encoded
-    return complete_segment(encoded, np.arange(count), stored.built, schema)
+def _find(key: str, snapshot: Snapshot, count: int) -> Segment | None:
+    """Return what this machine has built under a key, if it can be read."""
+    content = machine_cache.map_entry(key)
+    if content is None:
+        return None
+    try:
+        stored: StoredSegment = load_arrays(content, _list_columns(snapshot))
+    # which the key rules out, unless somebody changed a group of arrays in a running process
+    except ValueError as error:
+        machine_cache.drop_entry(key, error)
+        return None
+    encoded = snapshot.stored[0] if stored.encoded is None else stored.encoded
+    return complete_segment(encoded, np.arange(count), stored.built, snapshot.schema)
+
+
+def _list_columns(snapshot: Snapshot) -> list[Column]:
+    """Return the columns of the base: objects of the schema, which the file only numbers."""
+    return decode_columns(snapshot.stored[0].atoms.columns, snapshot.schema)
 
 
 def _make_key(base: str, schema: str, stream: str) -> str:
