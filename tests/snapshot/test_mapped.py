@@ -155,7 +155,7 @@ def test_two_queries_of_a_base_with_one_id_are_refused(tmp_path: Path) -> None:
     write_snapshot(query_set(*numbered(3)), tmp_path / "s")
     twice = encode_queries([*numbered(2), query("q1", "qty > 1")], SCHEMA)
     rewrite(tmp_path / "s", 0, Base(twice))
-    assert refused(tmp_path / "s", "0-base.arrow") == "ids: two queries have the same one"
+    assert refused(tmp_path / "s", "0-base.arrow") == "ids: two queries have the same id"
 
 
 @linux
@@ -261,7 +261,7 @@ def test_a_set_of_arrays_is_written_as_the_same_queries_are(tmp_path: Path) -> N
 
 def test_arrays_that_no_reader_would_accept_are_not_written(tmp_path: Path) -> None:
     encoded = encode_queries([*numbered(2), query("q1", "qty > 1")], SCHEMA)
-    with pytest.raises(UsageError, match="their ids: two queries have the same one"):
+    with pytest.raises(UsageError, match="their ids: two queries have the same id"):
         write_snapshot(EncodedSet(SCHEMA, encoded), tmp_path / "s")
     assert not list(tmp_path.iterdir())
 

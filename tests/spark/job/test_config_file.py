@@ -182,7 +182,7 @@ def test_a_file_address_is_a_path(tmp_path: Path) -> None:
         ('"out"', f'"out"\n[run]\ntrigger = "{"9" * 400} s"', "10: `trigger` is `999"),
         (
             '"out"',
-            f'"out"\n[continuous]\nallow_unbounded = true\nmost_state_rows = {2**63}',
+            f'"out"\n[continuous]\nallow_unbounded = true\nmax_state_rows = {2**63}',
             "11: `max_state_rows` is 9223372036854775808; the most is 9,223,372,036,854,775,807",
         ),
         ('"out"', f'"out"\ncompact_every = {"1" * 5_000}', ": not TOML: "),

@@ -237,7 +237,7 @@ def test_what_is_reported_of_them(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_keys_of_the_pipeline(tmp_path: Path) -> None:
     path = tmp_path / "p.toml"
     text = f'[queries]\npublished = "q"\n{STREAMS}{OUT}[continuous]\n'
-    path.write_text(f"{text}allow_unbounded = true\nmost_state_rows = 5\n")
+    path.write_text(f"{text}allow_unbounded = true\nmax_state_rows = 5\n")
     actual = read_pipeline(path).continuous
     assert (actual.allow_unbounded, actual.max_state_rows) == (True, 5)
     path.write_text(f"{text}max_state_rows = 5\n")
