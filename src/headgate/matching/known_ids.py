@@ -96,7 +96,7 @@ class KnownIds(Sequence[str]):
         ]
 
     def measure_longest(self) -> int:
-        """Return the bytes of the longest id."""
+        """Return the bytes of the longest id, of all that are stored."""
         stored = pc.max(pc.binary_length(self._stored)).as_py() or 0
         return max([stored, *(len(name.encode("utf-8", LENIENT)) for name in self._later)])
 
