@@ -9,6 +9,7 @@
 | `route`              | a DataFrame on Spark, next to a giant OR and a nested-loop join          |
 | `match`, `match-…`   | an index, next to counting, NumPy and a scan                             |
 | `match-updates`      | matching after queries changed, next to building anew                    |
+| `worker-start`       | from a snapshot to the first matches, alone and beside other workers     |
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ from benchmarks.matching.match import MATCH, UPDATES
 from benchmarks.matching.parse import PARSE
 from benchmarks.matching.route import ROUTE
 from benchmarks.matching.scan import SCAN
+from benchmarks.matching.worker_start import WORKER_START
 
 MATCHING = Family(
-    "Loading, matching and routing", (LOAD, CHECK, SCAN, PARSE, ROUTE, *MATCH, UPDATES)
+    "Loading, matching and routing",
+    (LOAD, CHECK, SCAN, PARSE, ROUTE, *MATCH, UPDATES, WORKER_START),
 )
