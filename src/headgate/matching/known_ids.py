@@ -106,11 +106,11 @@ class KnownIds(Sequence[str]):
         return texts
 
     def _take_rows(self, positions: Numbers) -> Any:
-        rows = positions if self._rows is None else self._rows[positions]
+        rows: Any = positions if self._rows is None else self._rows[positions]
         # from several arrays Arrow takes by making them one, so the first is preferred
         if not len(rows) or rows.max() < len(self._first):
-            return self._first.take(pa.array(rows))
-        taken = self._stored.take(pa.array(rows))
+            return self._first.take(rows)
+        taken = self._stored.take(rows)
         return taken.combine_chunks() if isinstance(taken, pa.ChunkedArray) else taken
 
 

@@ -1,8 +1,8 @@
 """The keyed index: an event looks only at queries that one of its own values leads to.
 
 `build_from_snapshot` builds one from the arrays of a snapshot, without an object for any query. The
-base of a snapshot is placed once and kept, since all versions that follow from it share it. A new
-version then costs no more than its own changes.
+base of a snapshot is placed once on a machine and mapped by all processes (`stored`), since all
+versions that follow from it share it. A new version then costs no more than its own changes.
 """
 
 from __future__ import annotations
