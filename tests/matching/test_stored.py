@@ -70,7 +70,7 @@ def entries(tmp_path: Path) -> list[Path]:
 
 def is_mapped(index: KeyedIndex) -> bool:
     """Return whether the arrays are views of another object than of an array: a map."""
-    view = index._parts[0].segment.built.conditions.kind
+    view = next(array for array in index._parts[0].segment.built.clusters if np.size(array) > 1)
     while isinstance(view, np.ndarray):
         view = view.base
     return view is not None
@@ -225,7 +225,7 @@ def test_what_is_damaged_is_built_again(built: list[int], tmp_path: Path, damage
         machine_cache.add_entry(entry.name, 100, bytes(100))
     else:
         shutil.rmtree(entry)
-        other = content.replace(b'"conditions"', b'"conditionz"')
+        other = content.replace(b'"clusters"', b'"clusterz"')
         machine_cache.add_entry(entry.name, len(other), other)
     for _ in range(2):
         index = load(snapshot)
