@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 from random import Random
@@ -280,3 +281,29 @@ def test_order_and_ids_after_many_steps_are_those_of_the_slow_way(tmp_path: Path
         snapshot = write_snapshot(query_set(*queries), tmp_path / str(step), parent=snapshot)
         assert len(snapshot.segments) > 1
         assert list(open_snapshot(snapshot.directory).query_set()) == queries
+
+
+CUT = """
+import os, sys
+from headgate.matching import build_index_from_snapshot
+from headgate.snapshot import machine_cache, open_snapshot
+
+machine_cache.MIN_MAPPED_BYTES = 1
+for _ in range(2):
+    snapshot = open_snapshot(sys.argv[1])
+    index = build_index_from_snapshot(snapshot, "keyed", stream="trades").index
+for file in snapshot.directory.glob("*.arrow"):
+    os.truncate(file, 100)
+print(len(snapshot.query_set()), index.match([{"qty": 1, "price": 38}]).total)
+"""
+
+
+@pytest.mark.usefixtures("validated")
+def test_files_may_be_cut_while_their_copies_are_mapped(tmp_path: Path) -> None:
+    """A mapped file that is cut ends the process with SIGBUS; these are not mapped."""
+    write_snapshot(query_set(*numbered(300)), tmp_path / "s")
+    command = [sys.executable, "-c", CUT, str(tmp_path / "s")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "300 262\n"
+    assert len(entries(tmp_path)) == 2

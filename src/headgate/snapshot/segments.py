@@ -128,9 +128,9 @@ def _find_gone(segments: Sequence[Segment]) -> Iterator[Positions]:
         return
     # all ids are looked through once, however many steps there are
     mentioned = pa.concat_arrays(tombstones)
-    found = pc.index_in(_collect_ids(segments), value_set=mentioned)
-    positions = np.flatnonzero(np.asarray(found.is_valid()))
-    places = np.asarray(found.drop_null())  # of the id among those mentioned
+    # by position: the place of the id among those mentioned, if it is there
+    place = pc.index_in(_collect_ids(segments), value_set=mentioned)
+    positions, places = np.flatnonzero(np.asarray(place.is_valid())), np.asarray(place.drop_null())
     for ids in tombstones:
         own = np.asarray(pc.index_in(ids, value_set=mentioned))
         yield positions[np.isin(places, own)]
