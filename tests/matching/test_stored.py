@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -76,7 +77,7 @@ def is_mapped(index: KeyedIndex) -> bool:
     return view is not None
 
 
-def assert_same(index: KeyedIndex, expected: KeyedIndex, rows: list[dict[str, object]]) -> None:
+def assert_same(index: KeyedIndex, expected: KeyedIndex, rows: list[Any]) -> None:
     """The same answers, ids and places, whatever is asked."""
     assert lists(index.match(rows)) == lists(expected.match(rows))
     assert len(index) == len(expected)

@@ -89,6 +89,11 @@ def make_directory(entry: Path) -> None:
     (entry / CONTENT).mkdir()
 
 
+def empty(entry: Path) -> None:
+    shutil.rmtree(entry)
+    entry.mkdir()
+
+
 def flip(entry: Path) -> None:
     """Change a byte, and put the time back at which the content was modified."""
     before = (entry / CONTENT).stat()
@@ -113,7 +118,7 @@ def flip(entry: Path) -> None:
         seal_as(json.dumps({"size": len(BYTES), "blake2b": "00" * 16}).encode()),
         lambda entry: (entry / SEAL).unlink(),
         lambda entry: (entry / CONTENT).unlink(),
-        lambda entry: shutil.rmtree(entry) or entry.mkdir(),
+        empty,
     ],
 )
 def test_a_damaged_entry_is_not_used_and_made_again(
