@@ -163,9 +163,10 @@ def insert_at(order: Positions, places: Positions, new: Positions) -> Positions:
 def check_unique(segments: Sequence[Segment], order: Positions) -> None:
     """Raise if two living queries of different segments have one id; in one they never have."""
     base, *later = [s.queries.ids.arrow() for s in segments if not isinstance(s, Tombstones)]
-    ids = pa.chunked_array(later, pa.large_binary()).take(order[order >= len(base)] - len(base))
-    if not len(ids):
+    rows = order[order >= len(base)] - len(base)
+    if not len(rows):
         return
+    ids = pa.chunked_array(later, pa.large_binary()).take(rows)
     # deltas are small: only they are compared with each other, and the base with them
     is_twice = pc.count_distinct(ids).as_py() != len(ids)
     in_base = np.asarray(pc.is_in(base, value_set=ids.combine_chunks()))
