@@ -164,6 +164,20 @@ def test_a_dropped_entry_is_gone(caplog: pytest.LogCaptureFixture) -> None:
     ]
 
 
+def test_what_does_not_fit_into_memory_stays_for_others(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOMEM, "Cannot allocate memory")
+
+    add()
+    with monkeypatch.context() as patch:
+        patch.setattr(machine_cache.mmap, "mmap", fail)
+        assert map_entry("k") is None
+    assert os.listdir(cache) == ["k"]
+    assert map_entry("k") is not None
+
+
 def test_on_a_full_disk_nothing_is_kept(cache: Path, caplog: pytest.LogCaptureFixture) -> None:
     def fill(file: Any) -> None:
         file.write(b"some of it")

@@ -61,12 +61,15 @@ def map_entry(key: str) -> mmap.mmap | None:
     try:
         with (entry / CONTENT).open("rb") as file:
             content = _map_sealed(entry, file)
-        os.utime(entry)  # used now, for `_prune`
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        drop_entry(key, error)
+        # without memory to map it there is nothing wrong with it
+        if getattr(error, "errno", None) != errno.ENOMEM:
+            drop_entry(key, error)
         return None
+    with suppress(OSError):
+        os.utime(entry)  # used now, for `_make_room`
     return content
 
 

@@ -217,7 +217,9 @@ def build_from_snapshot(snapshot: Snapshot, stream: Stream) -> KeyedIndex:
         base = len(stored[0])
         parts += _build_base(snapshot, np.flatnonzero(is_filter[:base]), rank[:base], stream)
         parts += _build_deltas(stored[1:], rank[base:], snapshot.schema)
-    ids = KnownIds([queries.ids.arrow() for queries in stored], order)
+    # without rows where each is its own position: they would be 8 bytes a query
+    rows = None if np.array_equal(order, np.arange(len(rank))) else order
+    ids = KnownIds([queries.ids.arrow() for queries in stored], rows)
     return KeyedIndex.from_parts(stream, snapshot.schema, parts, ids)
 
 
@@ -236,6 +238,8 @@ def _build_base(snapshot: Snapshot, numbers: Numbers, rank: Numbers, stream: Str
         while len(_bases) > MAX_CACHED_BASES:
             _bases.popitem(last=False)
     ranks = rank[numbers]
+    if np.array_equal(ranks, base_segment.positions):
+        return (Part.from_segment(base_segment),)
     # positions must ascend, so a removed query repeats the one before it
     segment = replace(base_segment, positions=np.maximum.accumulate(ranks))
     return (Part.from_segment(segment, ranks >= 0),)
