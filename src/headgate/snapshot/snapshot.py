@@ -18,8 +18,9 @@ from headgate.queries.queryset import refuse_unknown_id
 from headgate.schema import Schema, Stream
 from headgate.snapshot import machine_cache
 from headgate.snapshot.arrays import EncodedQueries, decode_queries
+from headgate.snapshot.arrays.operands import decode_columns
 from headgate.snapshot.arrays.queries import decode_frames
-from headgate.snapshot.arrays.selection import select_queries
+from headgate.snapshot.arrays.selection import expand_ranges, select_queries
 from headgate.snapshot.arrays.texts import LENIENT, Texts, pack
 from headgate.snapshot.files import check_size, checksum_content, read_content
 from headgate.snapshot.manifest import MANIFEST_NAME, Entry, Manifest, read_manifest, read_schema
@@ -86,6 +87,36 @@ class Snapshot:
     def find_filters(self, stream: Stream) -> Positions:
         """Return the positions of the living filters on a stream, in the order of the set."""
         return self.order[self.mark_filters(stream)[self.order]]
+
+    def find_attributes(self, stream: Stream) -> frozenset[str]:
+        """Return the names of the attributes that the living filters on a stream mention."""
+        is_filter = np.zeros(sum(map(len, self.stored)), np.bool_)
+        is_filter[self.find_filters(stream)] = True
+        names: set[str] = set()
+        start = 0
+        for queries in self.stored:
+            numbers = np.flatnonzero(is_filter[start : start + len(queries)])
+            start += len(queries)
+            offsets, program = queries.trees.offsets, queries.trees.program
+            if len(numbers) < len(queries):
+                program = program[expand_ranges(offsets[numbers], offsets[numbers + 1])]
+            # from the entries of programs to atoms, and from these to columns
+            atoms = queries.atoms
+            is_used = np.zeros(len(atoms), np.bool_)
+            is_used[program[program >= 0]] = True
+            columns = decode_columns(atoms.columns, self.schema)
+            used = np.union1d(atoms.column[is_used], atoms.second[is_used]).tolist()
+            names.update(columns[number].name for number in used if number >= 0)
+        return frozenset(names)
+
+    def list_others(self) -> list[Query]:
+        """Return the queries that are no filters, in the order of the set; no other is decoded."""
+        is_other = [np.zeros(0, np.bool_)]
+        for queries in self.stored:
+            frames = decode_frames(queries.frames, self.schema)
+            kinds = np.array([frame.kind != "filter" for frame in frames], np.bool_)
+            is_other.append(kinds[queries.frame])
+        return self.queries_at(self.order[np.concatenate(is_other)[self.order]])
 
     def filters(self, stream: Stream) -> list[Query]:
         """Return the filters on a stream, in the order of the set; no other query is decoded."""

@@ -9,7 +9,7 @@ in pieces of bounded size, however many queries want the same events.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -23,8 +23,9 @@ from headgate.errors import UsageError, did_you_mean
 from headgate.matching import Matches, build_index
 from headgate.matching.known_ids import KnownIds, as_known_ids
 from headgate.predicate import collect_columns
-from headgate.queries import QuerySet
+from headgate.queries import Query, QuerySet
 from headgate.schema import Attribute, Stream
+from headgate.snapshot import Snapshot
 from headgate.spark.frames import (
     NO_ATTRIBUTE,
     Array,
@@ -105,37 +106,45 @@ def route(
         raise UsageError(f"no output `{output}`; {did_you_mean(str(output), RESULT_TYPES)}")
     if isinstance(keep, str) and keep != "*":
         raise UsageError(f"`keep` is '*' or a list of columns; did you mean [{keep!r}]?")
-    query_set, place = _open_queries(queries)
+    source = _open_queries(queries)
     # an empty index checks the kind and the stream before anything is packed
-    chosen = build_index(QuerySet(query_set.schema), index, stream=stream).stream
+    chosen = build_index(QuerySet(source.schema), index, stream=stream).stream
     # only filters are routed; what else is on the stream is named in a warning
-    others = [query for query in query_set if query.kind != "filter"]
+    others, used = _describe_queries(source, chosen)
     left_out = [query.id for query in others if chosen in query.streams]
     if left_out:
         kinds = "joins, aggregates, DISTINCT and row windows"
         warn(f"left out: {kinds} are not routed: {join_first(left_out)}")
-    used = {
-        c.name for query in query_set.filters(chosen.name) for c in collect_columns(query.where)
-    }
     return Route(
         chosen,
         tuple(attribute for attribute in chosen if attribute.name in used),
-        place or pack_queries(query_set),
+        pack_queries(source)
+        if isinstance(source, QuerySet)
+        else SharedSnapshot(str(source.directory)),
         IndexConfig(index),
         output,
         None if keep == "*" else tuple(keep),
     )
 
 
-def _open_queries(queries: object) -> tuple[QuerySet, SharedSnapshot | None]:
-    """Return the queries, and where they are if workers can read them there."""
+def _describe_queries(source: QuerySet | Snapshot, stream: Stream) -> tuple[list[Query], Set[str]]:
+    """Return the queries that are no filters, and the attributes that those on a stream mention."""
+    # a snapshot may have a million filters, of which no object is made
+    if isinstance(source, Snapshot):
+        return source.list_others(), source.find_attributes(stream)
+    filters = source.filters(stream.name)
+    used = {column.name for query in filters for column in collect_columns(query.where)}
+    return [query for query in source if query.kind != "filter"], used
+
+
+def _open_queries(queries: object) -> QuerySet | Snapshot:
+    """Return the queries; a snapshot is where workers can read it, too."""
     if isinstance(queries, QuerySet):
-        return queries, None
+        return queries
     if not isinstance(queries, str | os.PathLike):
         hint = "give a QuerySet, or the path of a snapshot"
         raise UsageError(f"queries cannot be taken from {type(queries).__name__}; {hint}")
-    snapshot = open_current_snapshot(queries)
-    return snapshot.query_set(), SharedSnapshot(str(snapshot.directory))
+    return open_current_snapshot(queries)
 
 
 @dataclass(frozen=True, slots=True)
