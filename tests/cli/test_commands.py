@@ -15,6 +15,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from headgate.cli.app import app, main
+from headgate.cli.explain import MAX_SHOWN_PARTS
 
 SCHEMA = """CREATE STREAM s (a INT CHECK (a >= 0), t STRING, p DECIMAL(10, 2), d DOUBLE);"""
 QUERIES = (
@@ -174,6 +175,54 @@ def test_explain_names_each_atom_and_a_flip() -> None:
     assert data["matched"] is False
     assert result.exit_code == 1
     assert run("explain", "-q", "q.sql", "small", "--event", '{"a": 3}').exit_code == 0
+
+
+def test_explain_shows_what_decides_of_many_parts(files: Path) -> None:
+    """A rule of hundreds of patterns stays readable, and a long value is said once."""
+    hashes = [f"{number:08x}" for number in range(0x1000, 0x1000 + 600)]
+    where = " OR ".join(f"t LIKE '%MD5={text}%'" for text in hashes)
+    rule = {"id": "h", "stream": "s", "where": where, "metadata": {"title": "Bad drivers"}}
+    (files / "h.jsonl").write_text(json.dumps(rule) + "\n")
+    event = json.dumps({"t": f"MD5={hashes[-1]} {'x' * 300}"})
+    arguments = ("explain", "-s", "s.sql", "-q", "h.jsonl", "h", "--event", event)
+    lines = run(*arguments).stdout.splitlines()
+    assert 'metadata   {"title": "Bad drivers"}' in "\n".join(lines)
+    tree = "\n".join(lines[lines.index("✓ TRUE  OR") :])
+    # the only part that is TRUE, and the first that are not
+    assert tree.count("✓ TRUE  t LIKE") == 1
+    assert f"✓ TRUE  t LIKE '%MD5={hashes[-1]}%'" in tree
+    assert tree.count("✗ FALSE  t LIKE") == MAX_SHOWN_PARTS - 1
+    assert f"✗ FALSE  … and {600 - MAX_SHOWN_PARTS} more parts" in tree
+    assert tree.count("(t = ") == 1
+    assert "characters; --format json has all)" in " ".join(lines)
+    data = json.loads(run(*arguments, "--format", "json").stdout)
+    assert len(data["conditions"]) == 600
+    assert data["metadata"] == '{"title": "Bad drivers"}'
+
+
+def test_ctrl_c_while_the_commands_are_imported_is_no_traceback(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Importing takes a second, in which people change their minds."""
+
+    def interrupt(*_: object) -> object:
+        raise KeyboardInterrupt
+
+    import headgate.cli
+
+    monkeypatch.setattr("builtins.__import__", interrupt)
+    with pytest.raises(SystemExit) as ended:
+        headgate.cli.main()
+    monkeypatch.undo()
+    assert ended.value.code == 130
+
+
+def test_the_beginning_of_an_id_is_enough_for_a_hint(files: Path) -> None:
+    assert "did you mean `named`" in str(run("explain", "-q", "q.sql", "nam").exception)
+    streams = "".join(f"CREATE STREAM s{number} (a INT);" for number in range(30))
+    (files / "many.sql").write_text(streams)
+    message = str(run("match", "-q", "many.sql", "e.jsonl").exception)
+    assert message.endswith("s6, s7 and 22 more; choose one with --stream NAME")
 
 
 def test_explain_an_event_of_a_file(files: Path) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -29,7 +31,7 @@ from headgate.cli.output import (
     print_load_errors,
     select_stream,
 )
-from headgate.errors import EventError, UsageError, did_you_mean
+from headgate.errors import EventError, UsageError, did_you_mean, shorten
 from headgate.events import parse_json_lines, read_event_at
 from headgate.events.file_access import is_typed
 from headgate.findings import Explanation
@@ -42,8 +44,14 @@ from headgate.schema import Schema, Stream
 from headgate.snapshot import open_current
 
 MAX_TREE_DEPTH, MAX_TREE_WIDTH = 4, 3  # of a tree, so that what is drawn can be read
+MAX_SHOWN_PARTS = 12  # of an AND or OR
+MAX_SHOWN_VALUE = 200  # characters
+MAX_SHOWN_SQL = 4_000  # characters
 EVENT_HINT = "give one JSON object, such as '{\"qty\": 5}'"
 CONSTANT_CONDITIONS = {"TRUE": "always", "FALSE": "never"}  # as people say it
+ConditionLabel = tuple[int, str, bool | None, str]
+"""The depth, text and truth of a part of a condition, and what it read."""
+
 COLOURS = {True: "green", False: "red", None: "yellow"}
 
 
@@ -312,9 +320,11 @@ def _print_explanation(explanation: Explanation, index: Index | None, source: st
     out = open_console()
     plan = explanation.as_json()
     out.print(f"[bold]{escape(plan['id'])}[/]  ({plan['kind']}, version {plan['version']})")
-    print_labelled("  ", escape(plan["sql"]))
+    print_labelled("  ", escape(_cut_sql(plan["sql"])))
     true_when = CONSTANT_CONDITIONS.get(plan["true_when"], plan["true_when"])
-    print_labelled("TRUE when  ", escape(true_when))
+    print_labelled("TRUE when  ", escape(_cut_sql(true_when)))
+    if plan["metadata"] is not None:
+        print_labelled("metadata   ", escape(plan["metadata"]))
     print_labelled("reads      ", escape(", ".join(plan["attributes"])) or "nothing")
     if explanation.placement is not None and index is not None:
         print_labelled("index      ", escape(_describe_placement(explanation.placement)))
@@ -334,6 +344,13 @@ def _print_explanation(explanation: Explanation, index: Index | None, source: st
     out.print(escape(explanation.describe_flip()))
 
 
+def _cut_sql(text: str) -> str:
+    """Return a text that can be read, of which there may be hundreds of thousands of letters."""
+    if len(text) <= MAX_SHOWN_SQL:
+        return text
+    return f"{text[:MAX_SHOWN_SQL]} … ({len(text):,} characters; --format json has all)"
+
+
 def _describe_placement(placement: Placement) -> str:
     """Return where an index keeps the query, and for which events it is evaluated."""
     text = f"{placement.index}: {placement.how}"
@@ -343,12 +360,41 @@ def _describe_placement(placement: Placement) -> str:
 
 
 def _build_condition_tree(explanation: Explanation) -> Tree:
-    """Return the condition as a tree, each node with its truth."""
-    lines = []
-    for depth, text, truth, read in explanation.list_labels():
+    """Return the condition as a tree, each node with its truth.
+
+    Of many parts, those that decide are shown, and how many more there are. What an attribute holds
+    is said once, as it may be long.
+    """
+    lines: list[tuple[int, str]] = []
+    said: set[str] = set()
+    for depth, text, truth, read in _select_labels(explanation.list_labels()):
         label = f"[{COLOURS[truth]}]{TRUTH_WORDS[truth]}[/]  {escape(text)}"
-        lines.append((depth, label + (f"  [dim]({escape(read)})[/]" if read else "")))
+        is_new = bool(read) and read not in said
+        said.add(read)
+        lines.append(
+            (depth, label + (f"  [dim]({escape(shorten(read, 200))})[/]" if is_new else ""))
+        )
     return _nest_labels(lines)
+
+
+def _select_labels(labels: Sequence[ConditionLabel]) -> Iterator[ConditionLabel]:
+    """Yield the first of many parts of an AND or OR, those first that are as it is."""
+    depth, _, truth, _ = labels[0]
+    yield labels[0]
+    # Each part is a node and all that is deeper, up to the next one of its depth.
+    starts = [at for at, label in enumerate(labels) if label[0] == depth + 1]
+    parts = [labels[a:b] for a, b in pairwise([*starts, len(labels)])]
+    hidden: Counter[bool | None] = Counter()
+    if len(parts) > MAX_SHOWN_PARTS:
+        # An OR is TRUE by its TRUE parts, an AND is FALSE by its FALSE ones.
+        ordered = sorted(range(len(parts)), key=lambda at: parts[at][0][2] is not truth)
+        shown = set(ordered[:MAX_SHOWN_PARTS])
+        hidden.update(part[0][2] for at, part in enumerate(parts) if at not in shown)
+        parts = [part for at, part in enumerate(parts) if at in shown]
+    for part in parts:
+        yield from _select_labels(part)
+    for value, count in hidden.items():
+        yield depth + 1, f"… and {format_count(count, 'more part')}", value, ""
 
 
 def _nest_labels(lines: Iterable[tuple[int, str]]) -> Tree:
