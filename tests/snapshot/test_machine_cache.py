@@ -172,7 +172,7 @@ def test_what_does_not_fit_into_memory_stays_for_others(
 
     add()
     with monkeypatch.context() as patch:
-        patch.setattr(machine_cache.mmap, "mmap", fail)
+        patch.setattr("mmap.mmap", fail)
         assert map_entry("k") is None
     assert os.listdir(cache) == ["k"]
     assert map_entry("k") is not None
