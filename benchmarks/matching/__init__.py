@@ -12,6 +12,7 @@
 | `one-event`          | one dict at a time, next to a list of one                                |
 | `match-updates`      | matching after queries changed, next to building anew                    |
 | `keyed-kernel`       | the kernel of `keyed` alone, next to a bare one                          |
+| `worker-start`       | from a snapshot to the first matches, alone and beside other workers     |
 """
 
 from __future__ import annotations
@@ -25,11 +26,12 @@ from benchmarks.matching.match import MATCH, UPDATES
 from benchmarks.matching.parse import PARSE, PARSE_CSV
 from benchmarks.matching.route import ROUTE
 from benchmarks.matching.scan import SCAN
+from benchmarks.matching.worker_start import WORKER_START
 
 MATCHING = Family(
     "Loading, matching and routing",
     (
         *(LOAD, CHECK, SCAN, PARSE, PARSE_CSV, ROUTE, *MATCH, ARROW_PASS, ONE_EVENT, UPDATES),
-        KEYED_KERNEL,
+        *(KEYED_KERNEL, WORKER_START),
     ),
 )

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Collection,
+    Container,
+    Iterable,
+    Iterator,
+    Mapping,
+    MutableMapping,
+    Sequence,
+)
 from dataclasses import dataclass
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
@@ -13,6 +21,7 @@ import numpy as np
 from headgate._display import format_count, render_fields
 from headgate.errors import EventError, QuerySetError
 from headgate.events import EventBatch, batch_from_rows
+from headgate.matching.known_ids import KnownIds
 from headgate.matching.matches import MatchedIds, Matches, concatenate_matches
 from headgate.matching.protocol import Index
 from headgate.queries import Query, find_id_problem
@@ -59,8 +68,9 @@ class BaseIndex(DisplayedIndex):
     def __init__(self, stream: Stream) -> None:
         self.stream = stream
         self.threads = 1
-        self._ids: list[str] = []  # by position, also of removed queries
-        self._positions: dict[str, int] = {}  # of the queries that are held now, by id
+        self._ids: list[str] | KnownIds = []  # by position, also of removed queries
+        # of the queries that are held now, by id
+        self._positions: MutableMapping[str, int] = {}
         self._lock = RLock()
 
     @classmethod

@@ -18,6 +18,7 @@ import pyarrow as pa
 from headgate._display import format_count, render_table
 from headgate.errors import UsageError
 from headgate.events import EventBatch
+from headgate.matching.known_ids import KnownIds, as_known_ids
 
 Numbers = npt.NDArray[np.int64]
 # of 32 bits, as indexes give them: they are most of what a match writes
@@ -40,7 +41,7 @@ class Matches:
         Where the positions of each event begin, and the end of the last.
     positions : ndarray of int32
         The positions of the matching queries, event after event.
-    known_ids : sequence of str
+    known_ids : sequence of str, or a pyarrow Array of them
         The id of the query at each position.
     errors : mapping of int to str
         Why an event could not be read, by its number. Such an event has no matches, and an error
@@ -63,6 +64,11 @@ class Matches:
     errors: Mapping[int, str] = field(default_factory=dict)
     first: int = 0
 
+    def __post_init__(self) -> None:
+        # an Arrow array would give its own scalars
+        if isinstance(self.known_ids, pa.Array):
+            object.__setattr__(self, "known_ids", as_known_ids(self.known_ids))
+
     def __len__(self) -> int:
         """Return the number of events."""
         return len(self.offsets) - 1
@@ -71,8 +77,13 @@ class Matches:
         """Return the ids of the queries that one event of this chunk matches."""
         if not 0 <= event < len(self):
             raise IndexError(f"event {event} of {len(self)}")
-        start, end = self.offsets[event], self.offsets[event + 1]
-        return [self.known_ids[position] for position in sorted(self.positions[start:end].tolist())]
+        return self._list_ids(self.positions[self.offsets[event] : self.offsets[event + 1]])
+
+    def _list_ids(self, positions: Numbers) -> list[str]:
+        """Return the ids at some positions, in ascending order of these."""
+        if isinstance(self.known_ids, KnownIds):
+            return self.known_ids.list_at(np.sort(positions))
+        return [self.known_ids[position] for position in sorted(positions.tolist())]
 
     def __repr__(self) -> str:
         return f"<Matches: {self._summarize()}>"
@@ -94,7 +105,7 @@ class Matches:
         more = len(positions) - MAX_SHOWN_IDS
         if more > 0:
             positions = np.partition(positions, MAX_SHOWN_IDS)[:MAX_SHOWN_IDS]
-        shown = ", ".join(self.known_ids[position] for position in np.sort(positions).tolist())
+        shown = ", ".join(self._list_ids(positions))
         return f"{shown} and {more:,} more" if more > 0 else shown or "none"
 
     def up_to(self, limit: int) -> Matches:
@@ -129,9 +140,8 @@ class Matches:
                 f"{self.total:,} matches are too many for one Arrow array of lists; "
                 "take the ids of one chunk of `match_chunks` after the other"
             )
-        known: Any = pa.array(self.known_ids, pa.string())
         offsets: Any = pa.array(self.offsets.astype(np.int32))
-        ids = known.take(self.in_order().positions)
+        ids = as_known_ids(self.known_ids).take(self.in_order().positions)
         lists: pa.ListArray[Any] = pa.ListArray.from_arrays(offsets, ids)
         return lists
 

@@ -9,22 +9,23 @@ in pieces of bounded size, however many queries want the same events.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]  # not in its stubs
 
 from headgate.errors import UsageError, did_you_mean
 from headgate.matching import Matches, build_index
+from headgate.matching.known_ids import KnownIds, as_known_ids
 from headgate.predicate import collect_columns
-from headgate.queries import QuerySet
+from headgate.queries import Query, QuerySet
 from headgate.schema import Attribute, Stream
+from headgate.snapshot import Snapshot
 from headgate.spark.frames import (
     NO_ATTRIBUTE,
     Array,
@@ -105,37 +106,45 @@ def route(
         raise UsageError(f"no output `{output}`; {did_you_mean(str(output), RESULT_TYPES)}")
     if isinstance(keep, str) and keep != "*":
         raise UsageError(f"`keep` is '*' or a list of columns; did you mean [{keep!r}]?")
-    query_set, place = _open_queries(queries)
+    source = _open_queries(queries)
     # an empty index checks the kind and the stream before anything is packed
-    chosen = build_index(QuerySet(query_set.schema), index, stream=stream).stream
+    chosen = build_index(QuerySet(source.schema), index, stream=stream).stream
     # only filters are routed; what else is on the stream is named in a warning
-    others = [query for query in query_set if query.kind != "filter"]
+    others, used = _describe_queries(source, chosen)
     left_out = [query.id for query in others if chosen in query.streams]
     if left_out:
         kinds = "joins, aggregates, DISTINCT and row windows"
         warn(f"left out: {kinds} are not routed: {join_first(left_out)}")
-    used = {
-        c.name for query in query_set.filters(chosen.name) for c in collect_columns(query.where)
-    }
     return Route(
         chosen,
         tuple(attribute for attribute in chosen if attribute.name in used),
-        place or pack_queries(query_set),
+        pack_queries(source)
+        if isinstance(source, QuerySet)
+        else SharedSnapshot(str(source.directory)),
         IndexConfig(index),
         output,
         None if keep == "*" else tuple(keep),
     )
 
 
-def _open_queries(queries: object) -> tuple[QuerySet, SharedSnapshot | None]:
-    """Return the queries, and where they are if workers can read them there."""
+def _describe_queries(source: QuerySet | Snapshot, stream: Stream) -> tuple[list[Query], Set[str]]:
+    """Return the queries that are no filters, and the attributes that those on a stream mention."""
+    # a snapshot may have a million filters, of which no object is made
+    if isinstance(source, Snapshot):
+        return source.list_others(), source.find_attributes(stream)
+    filters = source.filters(stream.name)
+    used = {column.name for query in filters for column in collect_columns(query.where)}
+    return [query for query in source if query.kind != "filter"], used
+
+
+def _open_queries(queries: object) -> QuerySet | Snapshot:
+    """Return the queries; a snapshot is where workers can read it, too."""
     if isinstance(queries, QuerySet):
-        return queries, None
+        return queries
     if not isinstance(queries, str | os.PathLike):
         hint = "give a QuerySet, or the path of a snapshot"
         raise UsageError(f"queries cannot be taken from {type(queries).__name__}; {hint}")
-    snapshot = open_current_snapshot(queries)
-    return snapshot.query_set(), SharedSnapshot(str(snapshot.directory))
+    return open_current_snapshot(queries)
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,11 +250,10 @@ class Matcher:
     def match(self, batches: Iterator[Array]) -> Iterator[Array]:
         """Yield a result for each event, in order."""
         queries = load_cached(self.place.open_on_worker(), self.stream, self.index)
-        # an index knows all its ids: each match takes its own from this array
-        ids: Any = pa.array(queries.index.match([]).known_ids, pa.string())
-        longest = pc.max(pc.binary_length(ids)).as_py() or 0
+        # an index knows all its ids: each match takes its own from these
+        ids = as_known_ids(queries.index.match([]).known_ids)
         # reckoned with the longest id, so that a piece stays below its limit
-        max_pairs = MAX_PIECE_BYTES // (longest + PAIR_BYTES)
+        max_pairs = MAX_PIECE_BYTES // (ids.measure_longest() + PAIR_BYTES)
         for columns in batches:
             arrays = columns if isinstance(columns, tuple) else (columns,)
             batch = pa.RecordBatch.from_arrays(list(arrays), names=list(self.names))
@@ -253,7 +261,7 @@ class Matcher:
                 for piece in split_matches(matches, max_pairs):
                     yield self._build_result(piece, ids, queries.versions)
 
-    def _build_result(self, piece: Matches, ids: Array, versions: QueryVersions) -> Array:
+    def _build_result(self, piece: Matches, ids: KnownIds, versions: QueryVersions) -> Array:
         if self.output == "pairs":
             return build_pairs(piece, ids, versions)
         result = build_id_lists(piece, ids) if self.output == "array" else count_matches(piece)
@@ -284,7 +292,7 @@ def split_matches(matches: Matches, max_pairs: int) -> Iterator[Matches]:
         start = end
 
 
-def build_id_lists(piece: Matches, ids: Array) -> Array:
+def build_id_lists(piece: Matches, ids: KnownIds) -> Array:
     """Return the ids of the queries that want each event, in order of position."""
     return _build_lists(piece.offsets, ids.take(piece.in_order().positions))
 
@@ -300,14 +308,14 @@ def list_errors(piece: Matches) -> Array:
     return _build_texts(len(piece), errors)
 
 
-def build_pairs(piece: Matches, ids: Array, versions: QueryVersions) -> Array:
+def build_pairs(piece: Matches, ids: KnownIds, versions: QueryVersions) -> Array:
     """Return for each event its queries with their versions, or its error in place of a query.
 
     >>> piece = Matches(np.array([0, 2, 2, 3]), np.array([0, 1, 1]), ["p", "q"], {1: "bad"})
     >>> class Numbered(QueryVersions):
     ...     def get(self, positions: Any) -> Any:
     ...         return pa.array([f"v{position}" for position in positions])
-    >>> pairs = build_pairs(piece, pa.array(["p", "q"]), Numbered([])).to_pylist()
+    >>> pairs = build_pairs(piece, as_known_ids(["p", "q"]), Numbered([])).to_pylist()
     >>> [[tuple(pair.values()) for pair in event] for event in pairs]
     [[('p', 'v0', None), ('q', 'v1', None)], [(None, None, 'bad')], [('q', 'v1', None)]]
     """

@@ -1,8 +1,8 @@
 """What a Python worker of Spark keeps in memory: the index of each snapshot that it has used.
 
-Spark keeps its Python workers between tasks, so an index is built once in each of them, from a
-snapshot whose arrays are read into memory, and serves every task and micro-batch until newer
-versions push it out.
+Spark keeps its Python workers between tasks, so an index is made once in each of them, and serves
+every task and micro-batch until newer versions push it out. Large ones are verified and built once
+on a machine, and mapped by its workers (`snapshot.machine_cache`, `matching.keyed.stored`).
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def _load_by_fingerprint(directory: str, _: str, stream: str, index: IndexConfig
 
 
 def load(directory: str, stream: str, index: IndexConfig) -> LoadedQueries:
-    """Return the queries on one stream in a snapshot, which is verified when it is opened."""
+    """Return the queries on one stream in a snapshot, verified by this machine."""
     snapshot = open_snapshot(directory)
     chosen = snapshot.schema.stream(stream)
     built = build_index_from_snapshot(

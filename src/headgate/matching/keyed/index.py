@@ -1,8 +1,8 @@
 """The keyed index: an event looks only at queries that one of its own values leads to.
 
 `build_from_snapshot` builds one from the arrays of a snapshot, without an object for any query. The
-base of a snapshot is placed once and kept, since all versions that follow from it share it. A new
-version then costs no more than its own changes.
+base of a snapshot is placed once on a machine and mapped by all processes (`stored`), since all
+versions that follow from it share it. A new version then costs no more than its own changes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ from headgate.matching.keyed.parts import (
     merge_parts,
     remove_queries,
 )
-from headgate.matching.keyed.segment import Segment, build_segment
+from headgate.matching.keyed.segment import Segment
+from headgate.matching.keyed.stored import load_base
+from headgate.matching.known_ids import KnownIds, LivingPositions
 from headgate.matching.matches import (
     MatchedIds,
     Matches,
@@ -45,7 +47,6 @@ from headgate.schema import Attribute, Schema, Stream
 from headgate.snapshot import Snapshot
 from headgate.snapshot.arrays import EncodedQueries, decode_queries
 from headgate.snapshot.arrays.selection import concatenate_queries, select_queries
-from headgate.snapshot.arrays.texts import unpack
 
 MAX_CACHED_BASES = 2
 
@@ -111,14 +112,14 @@ class KeyedIndex(BaseIndex):
         """Return an index over queries that are arrays already, all filters on the stream."""
         schema = Schema((stream,))
         parts = build_parts(encoded, np.arange(len(encoded)), schema)
-        return cls.from_parts(stream, schema, parts, unpack(encoded.ids))
+        return cls.from_parts(stream, schema, parts, KnownIds([encoded.ids.arrow()]))
 
     @classmethod
-    def from_parts(cls, stream: Stream, schema: Schema, parts: Parts, ids: list[str]) -> Self:
+    def from_parts(cls, stream: Stream, schema: Schema, parts: Parts, ids: KnownIds) -> Self:
         """Return an index over parts that are built already, and the ids of all their positions."""
         index = cls(stream)
         index._schema, index._parts, index._ids = schema, parts, ids
-        index._positions = {name: position for position, name in enumerate(ids)}
+        index._positions = LivingPositions(ids)
         return index
 
     @classmethod
@@ -270,16 +271,15 @@ def build_from_snapshot(snapshot: Snapshot, stream: Stream) -> KeyedIndex:
     parts: Parts = ()
     if len(order):
         base = len(stored[0])
-        parts += _build_base(
-            snapshot, stored[0], np.flatnonzero(is_filter[:base]), rank[:base], stream
-        )
+        parts += _build_base(snapshot, np.flatnonzero(is_filter[:base]), rank[:base], stream)
         parts += _build_deltas(stored[1:], rank[base:], snapshot.schema)
-    return KeyedIndex.from_parts(stream, snapshot.schema, parts, _collect_ids(stored, order))
+    # without rows where each is its own position: they would be 8 bytes a query
+    rows = None if np.array_equal(order, np.arange(len(rank))) else order
+    ids = KnownIds([queries.ids.arrow() for queries in stored], rows)
+    return KeyedIndex.from_parts(stream, snapshot.schema, parts, ids)
 
 
-def _build_base(
-    snapshot: Snapshot, base: EncodedQueries, numbers: Numbers, rank: Numbers, stream: Stream
-) -> Parts:
+def _build_base(snapshot: Snapshot, numbers: Numbers, rank: Numbers, stream: Stream) -> Parts:
     """Return what is left of the base; its removed queries keep a number, but never match."""
     if not len(numbers):
         return ()
@@ -289,13 +289,13 @@ def _build_base(
     with _bases_lock:
         base_segment = _bases.get(key)
         if base_segment is None:
-            queries = select_queries(base, numbers, snapshot.schema)
-            base_segment = build_segment(queries, np.arange(len(numbers)), snapshot.schema)
-            _bases[key] = base_segment
+            base_segment = _bases[key] = load_base(snapshot, numbers, stream.name)
         _bases.move_to_end(key)
         while len(_bases) > MAX_CACHED_BASES:
             _bases.popitem(last=False)
     ranks = rank[numbers]
+    if np.array_equal(ranks, base_segment.positions):
+        return (Part.from_segment(base_segment),)
     # positions must ascend, so a removed query repeats the one before it
     segment = replace(base_segment, positions=np.maximum.accumulate(ranks))
     return (Part.from_segment(segment, ranks >= 0),)
@@ -317,8 +317,3 @@ def _build_deltas(deltas: list[EncodedQueries], rank: Numbers, schema: Schema) -
     order = np.argsort(positions)
     queries = select_queries(concatenate_queries(living, schema), order, schema)
     return build_parts(queries, positions[order], schema)
-
-
-def _collect_ids(stored: list[EncodedQueries], order: Numbers) -> list[str]:
-    names = [name for queries in stored for name in unpack(queries.ids)]
-    return [names[position] for position in order.tolist()]

@@ -173,7 +173,13 @@ class Segment:
 def build_segment(encoded: EncodedQueries, positions: Numbers, schema: Schema) -> Segment:
     """Place queries, which have the given positions."""
     warn_before_compiling(__package__)
-    built = build_arrays(encoded, schema)
+    return complete_segment(encoded, positions, build_arrays(encoded, schema), schema)
+
+
+def complete_segment(
+    encoded: EncodedQueries, positions: Numbers, built: KeyedArrays, schema: Schema
+) -> Segment:
+    """Return queries that are placed, with what cannot be kept as arrays."""
     bit_atoms = decode_atoms(encoded.atoms, schema, built.slots.bit_atoms)
     pattern_atoms = decode_atoms(encoded.atoms, schema, built.slots.pattern_atoms)
     return Segment(

@@ -172,6 +172,9 @@ def decode_atoms(
     encoded: EncodedAtoms, schema: Schema, numbers: npt.NDArray[np.int64] | None = None
 ) -> list[Atom]:
     """Return the atoms as objects, all of them or those of some numbers."""
+    # without any there is nothing to decode, while there may be millions of cuts
+    if numbers is not None and not len(numbers):
+        return []
     return _Decoder(encoded, schema).atoms(slice(None) if numbers is None else numbers)
 
 
