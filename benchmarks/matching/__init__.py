@@ -8,12 +8,14 @@
 | `parse`              | JSON lines to typed rows, next to parsing a line at a time               |
 | `route`              | a DataFrame on Spark, next to a giant OR and a nested-loop join          |
 | `match`, `match-…`   | an index, next to counting, NumPy and a scan                             |
+| `auto`               | the default index next to every other, on sixteen families of queries    |
 | `match-updates`      | matching after queries changed, next to building anew                    |
 """
 
 from __future__ import annotations
 
 from benchmarks.harness.report import Family
+from benchmarks.matching.auto import AUTO_EXPERIMENT
 from benchmarks.matching.check import CHECK
 from benchmarks.matching.load import LOAD
 from benchmarks.matching.match import MATCH, UPDATES
@@ -22,5 +24,5 @@ from benchmarks.matching.route import ROUTE
 from benchmarks.matching.scan import SCAN
 
 MATCHING = Family(
-    "Loading, matching and routing", (LOAD, CHECK, SCAN, PARSE, ROUTE, *MATCH, UPDATES)
+    "Loading, matching and routing", (LOAD, CHECK, SCAN, PARSE, ROUTE, *MATCH, UPDATES, AUTO_EXPERIMENT)
 )
