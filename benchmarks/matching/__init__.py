@@ -8,7 +8,7 @@
 | `parse`              | JSON lines to typed rows, next to parsing a line at a time               |
 | `route`              | a DataFrame on Spark, next to a giant OR and a nested-loop join          |
 | `match`, `match-…`   | an index, next to counting, NumPy and a scan                             |
-| `auto`               | the default index next to every other, on sixteen families of queries    |
+| `auto`               | the default index next to every other, on seventeen families of queries  |
 | `match-updates`      | matching after queries changed, next to building anew                    |
 """
 
@@ -24,5 +24,6 @@ from benchmarks.matching.route import ROUTE
 from benchmarks.matching.scan import SCAN
 
 MATCHING = Family(
-    "Loading, matching and routing", (LOAD, CHECK, SCAN, PARSE, ROUTE, *MATCH, UPDATES, AUTO_EXPERIMENT)
+    "Loading, matching and routing",
+    (LOAD, CHECK, SCAN, PARSE, ROUTE, *MATCH, UPDATES, AUTO_EXPERIMENT),
 )

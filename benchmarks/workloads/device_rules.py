@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from benchmarks.workloads.conjunctions import bind_queries
@@ -26,7 +27,7 @@ from headgate.schema import DOUBLE, INT, STRING, Attribute, Stream
 
 Shape = Literal["either", "between", "listed", "excluded"]
 
-TENANTS, DEVICES, MODELS = 100, 200, 60
+MODELS = 60
 STATUSES = "idle running paused charging faulty offline updating unknown".split()
 MISSING = 0.03  # of the readings have no humidity
 STREAM = Stream(
@@ -42,6 +43,22 @@ STREAM = Stream(
     ),
 )
 MEASURED = {"temperature": (-20.0, 60.0), "humidity": (0.0, 100.0), "pressure": (950, 1050)}
+NAMES = tuple(MEASURED)
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """How many tenants there are, and how many devices each of them has.
+
+    Ranges have ends with so many `decimals`: with few, many rules have the same end.
+    """
+
+    tenants: int = 100
+    devices: int = 200
+    decimals: int = 1
+
+
+FLEET = Fleet()
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,30 +79,32 @@ class DeviceRules:
         return bind_queries(self.stream, self.clauses, "rule")
 
 
-def generate_device_rules(count: int, shape: Shape, *, seed: int) -> DeviceRules:
+def generate_device_rules(
+    count: int, shape: Shape, fleet: Fleet = FLEET, *, seed: int
+) -> DeviceRules:
     """Return rules of a shape.
 
     Law: the first n clauses of a seed are the same whatever the count.
 
     >>> generate_device_rules(1, "either", seed=1).clauses[0]
-    "tenant = 't51' AND device = 'd190' AND (pressure < 962 OR temperature < -7.3)"
+    "tenant = 't51' AND device = 'd190' AND (temperature < -4.4 OR humidity < 18.3)"
     """
-    dice = Dice(seed)
-    return DeviceRules(tuple(_SHAPES[shape](dice) for _ in range(count)))
+    write = _SHAPES[shape]
+    writer = _Writer(fleet, Dice(seed))
+    return DeviceRules(tuple(write(writer) for _ in range(count)))
 
 
-def generate_readings(count: int, *, seed: int) -> pa.Table:
+def generate_readings(count: int, fleet: Fleet = FLEET, *, seed: int) -> pa.Table:
     """Return events with independent values, uniform in every attribute."""
     random = np.random.default_rng(seed)
     columns = {
-        "tenant": [f"t{number}" for number in random.integers(0, TENANTS, count).tolist()],
-        "device": [f"d{number}" for number in random.integers(0, DEVICES, count).tolist()],
+        "tenant": [f"t{number}" for number in random.integers(0, fleet.tenants, count).tolist()],
+        "device": [f"d{number}" for number in random.integers(0, fleet.devices, count).tolist()],
         "model": random.integers(0, MODELS, count),
         "status": np.array(STATUSES)[random.integers(0, len(STATUSES), count)],
-        "temperature": np.round(random.uniform(*MEASURED["temperature"], count), 1),
+        "temperature": _measure("temperature", count, fleet, random),
         "humidity": pa.array(
-            np.round(random.uniform(*MEASURED["humidity"], count), 1),
-            mask=random.random(count) < MISSING,
+            _measure("humidity", count, fleet, random), mask=random.random(count) < MISSING
         ),
         "pressure": random.integers(*MEASURED["pressure"], count),
     }
@@ -93,81 +112,91 @@ def generate_readings(count: int, *, seed: int) -> pa.Table:
     return pa.Table.from_arrays(arrays, names=list(STREAM.names))
 
 
-def _either(dice: Dice) -> str:
-    return f"{_device(dice)} AND ({_tail(dice)} OR {_tail(dice)})"
+def _measure(
+    name: str, count: int, fleet: Fleet, random: np.random.Generator
+) -> npt.NDArray[np.float64]:
+    return np.round(random.uniform(*MEASURED[name], count), fleet.decimals)
 
 
-def _between(dice: Dice) -> str:
-    return f"{_device(dice)} AND {_range('temperature', 0.2, dice)}"
+@dataclass(frozen=True, slots=True)
+class _Writer:
+    """Writes the parts of a rule."""
+
+    fleet: Fleet
+    dice: Dice
+
+    def tenant(self) -> str:
+        return f"'t{self.dice.whole(0, self.fleet.tenants - 1)}'"
+
+    def device(self) -> str:
+        return f"'d{self.dice.whole(0, self.fleet.devices - 1)}'"
+
+    def status(self) -> str:
+        return f"'{self.dice.one_of(STATUSES)}'"
+
+    def model(self) -> str:
+        return str(self.dice.whole(0, MODELS - 1))
+
+    def listed(self, draw: Callable[[], str], fewest: int, most: int) -> str:
+        """Return literals for IN; one that is drawn twice stands there once."""
+        count = self.dice.whole(fewest, most)
+        return ", ".join(dict.fromkeys(draw() for _ in range(count)))
+
+    def tail(self) -> str:
+        """Return a range that is open at one end, and holds up to a fifth of the values."""
+        name = self.dice.one_of(NAMES)
+        low, high = MEASURED[name]
+        share = 0.1 + 0.1 * self.dice.fraction()
+        if self.dice.chance(0.5):
+            return f"{name} < {self._number(name, low + share * (high - low))}"
+        return f"{name} > {self._number(name, high - share * (high - low))}"
+
+    def range(self, share: float, name: str = "") -> str:
+        """Return a range of that share of the values of an attribute, anywhere."""
+        name = name or self.dice.one_of(NAMES)
+        low, high = MEASURED[name]
+        start = low + (1 - share) * self.dice.fraction() * (high - low)
+        ends = start, start + share * (high - low)
+        return f"{name} BETWEEN {self._number(name, ends[0])} AND {self._number(name, ends[1])}"
+
+    def _number(self, name: str, value: float) -> str:
+        return str(round(value)) if name == "pressure" else f"{value:.{self.fleet.decimals}f}"
 
 
-def _listed(dice: Dice) -> str:
+def _either(write: _Writer) -> str:
+    device = f"tenant = {write.tenant()} AND device = {write.device()}"
+    return f"{device} AND ({write.tail()} OR {write.tail()})"
+
+
+def _between(write: _Writer) -> str:
+    device = f"tenant = {write.tenant()} AND device = {write.device()}"
+    return f"{device} AND {write.range(0.2, 'temperature')}"
+
+
+def _listed(write: _Writer) -> str:
     parts = [
-        f"tenant IN ({_draw(lambda: _tenant(dice), dice.whole(2, 5))})",
-        f"status IN ({_draw(lambda: _status(dice), dice.whole(2, 4))})",
+        f"tenant IN ({write.listed(write.tenant, 2, 5)})",
+        f"status IN ({write.listed(write.status, 2, 4)})",
     ]
-    if dice.chance(0.7):
-        parts.append(f"model IN ({_draw(lambda: _model(dice), dice.whole(2, 8))})")
-    return " AND ".join((*parts, _range(dice.one_of(list(MEASURED)), 0.3, dice)))
+    if write.dice.chance(0.7):
+        parts.append(f"model IN ({write.listed(write.model, 2, 8)})")
+    return " AND ".join((*parts, write.range(0.3)))
 
 
-def _excluded(dice: Dice) -> str:
+def _excluded(write: _Writer) -> str:
     parts = [
-        f"status <> {_status(dice)}",
-        f"model NOT IN ({_draw(lambda: _model(dice), dice.whole(2, 8))})",
-        _range(dice.one_of(list(MEASURED)), 0.05, dice),
+        f"status <> {write.status()}",
+        f"model NOT IN ({write.listed(write.model, 2, 8)})",
+        write.range(0.05),
     ]
-    if dice.chance(0.6):
-        parts.insert(0, f"tenant = {_tenant(dice)}")
+    if write.dice.chance(0.6):
+        parts.insert(0, f"tenant = {write.tenant()}")
     return " AND ".join(parts)
 
 
-_SHAPES: dict[Shape, Callable[[Dice], str]] = {
+_SHAPES: dict[Shape, Callable[[_Writer], str]] = {
     "either": _either,
     "between": _between,
     "listed": _listed,
     "excluded": _excluded,
 }
-
-
-def _device(dice: Dice) -> str:
-    return f"tenant = {_tenant(dice)} AND device = 'd{dice.whole(0, DEVICES - 1)}'"
-
-
-def _tenant(dice: Dice) -> str:
-    return f"'t{dice.whole(0, TENANTS - 1)}'"
-
-
-def _status(dice: Dice) -> str:
-    return f"'{dice.one_of(STATUSES)}'"
-
-
-def _model(dice: Dice) -> str:
-    return str(dice.whole(0, MODELS - 1))
-
-
-def _draw(draw: Callable[[], str], count: int) -> str:
-    """Return literals for IN; one that is drawn twice stands there once."""
-    return ", ".join(dict.fromkeys(draw() for _ in range(count)))
-
-
-def _tail(dice: Dice) -> str:
-    """Return a range that is open at one end, and holds a fifth of the values."""
-    name = dice.one_of(list(MEASURED))
-    low, high = MEASURED[name]
-    share = 0.1 + 0.1 * dice.fraction()
-    if dice.chance(0.5):
-        return f"{name} < {_number(name, low + share * (high - low))}"
-    return f"{name} > {_number(name, high - share * (high - low))}"
-
-
-def _range(name: str, share: float, dice: Dice) -> str:
-    """Return a range of that share of the values, anywhere."""
-    low, high = MEASURED[name]
-    start = low + (1 - share) * dice.fraction() * (high - low)
-    ends = start, start + share * (high - low)
-    return f"{name} BETWEEN {_number(name, ends[0])} AND {_number(name, ends[1])}"
-
-
-def _number(name: str, value: float) -> str:
-    return str(round(value)) if name == "pressure" else f"{value:.1f}"

@@ -89,7 +89,7 @@ def hash_slot(table, owner, value):
     return np.int64(x & np.uint64(len(table) - 1))
 
 
-@kernel
+@plain_kernel
 def look_up(table, owner, value):
     """Return the target of an owner and a value, or NONE."""
     # linear probing: a search ends at the first free slot
