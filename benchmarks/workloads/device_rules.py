@@ -1,11 +1,11 @@
 """Rules of many tenants on the readings of their devices, as a platform for sensors has them.
 
-| shape      | a rule                                                                              |
-|------------|-------------------------------------------------------------------------------------|
-| `either`   | tenant = … AND device = … AND (one range OR another)                                |
-| `between`  | tenant = … AND device = … AND temperature BETWEEN …                                 |
-| `listed`   | tenant IN (2 to 5) AND status IN (2 to 4), mostly AND model IN (2 to 8), and a range |
-| `excluded` | status <> … AND model NOT IN (2 to 8) and a narrow range, mostly of a named tenant   |
+| shape      | a rule                                                                            |
+|------------|-----------------------------------------------------------------------------------|
+| `either`   | tenant = … AND device = … AND (one range OR another)                              |
+| `between`  | tenant = … AND device = … AND temperature BETWEEN …                               |
+| `listed`   | tenant IN (2 to 5) AND status IN (2 to 4), mostly model IN (2 to 8), and a range  |
+| `excluded` | status <> … AND model NOT IN (2 to 8), a narrow range, mostly also tenant = …     |
 
 A device's number is its own within a tenant only, so many tenants have a device of the same name.
 """
