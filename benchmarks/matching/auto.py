@@ -119,7 +119,7 @@ FAMILIES = (
     WorkloadFamily("BEGen, by Zipf's law", 20_000, partial(begen, zipf=1.0)),
     WorkloadFamily("ranges on 20 attributes", 5_000, ranges),
     WorkloadFamily("boxes, 3 attributes", 5_000, covering_boxes),
-    WorkloadFamily("boxes, 10 attributes", 50_000, boxes),
+    WorkloadFamily("boxes, 10 attributes", 20_000, boxes),
     WorkloadFamily("tenant, device, range OR range", 5_000, partial(devices, shape="either")),
     WorkloadFamily(
         "the same, few tenants", 5_000, partial(devices, shape="either", fleet=Fleet(20, 50, 3))
