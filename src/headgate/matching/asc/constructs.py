@@ -213,6 +213,10 @@ class TextConstruct:
         if self.patterns.pop(slot, None) is not None:
             self._prepared = None
 
+    def count_needing(self) -> int:
+        """Return how many slots need a pattern to match."""
+        return sum(any(not atom.negated for atom in atoms) for atoms in self.patterns.values())
+
     def count_texts(self, columns: EventColumns) -> int:
         """Return how many distinct texts a batch has."""
         return len(columns.present(self.column)[1].ranked or ())
