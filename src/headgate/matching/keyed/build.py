@@ -261,12 +261,6 @@ def _build_grid(
     return Grid(columns, numbers, *arrays), (float(by_grid), float(by_keys))
 
 
-def estimate_grid(columns: int, queries: int) -> float:
-    """Return about how many nanoseconds an event takes in a grid."""
-    words = queries / 64
-    return GRID_COLUMN_NS * columns + words * (GRID_WORD_NS * columns + GRID_RESULT_NS)
-
-
 def _find_used_columns(line_of: Lines, node_base: Integers) -> npt.NDArray[np.bool_]:
     """Return, by column, whether any of its nodes has a cluster."""
     clusters_before = np.concatenate(([0], np.cumsum(line_of >= 0)))
@@ -343,3 +337,9 @@ def estimate_costs(
     cost[constant] = NEVER
     cost[constant, atoms.code[constant]] = UNKNOWN
     return cost
+
+
+def estimate_grid(columns: int, queries: int) -> float:
+    """Return about how many nanoseconds an event takes in a grid."""
+    words = queries / 64
+    return GRID_COLUMN_NS * columns + words * (GRID_WORD_NS * columns + GRID_RESULT_NS)
