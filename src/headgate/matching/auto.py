@@ -31,7 +31,7 @@ MAX_PATTERN_CONJUNCTIONS = 4  # of a query with patterns
 
 # nanoseconds of an event in a keyed index: what bitmaps do not take; a query that has a program and
 # that a key leads to; one that the grid finds where values share its rows
-KEYED_NS, PROGRAM_NS, GRID_CHECK_NS = 30.0, 4.0, 2.5
+KEYED_NS, PROGRAM_NS, GRID_CHECK_NS = 30.0, 2.5, 2.5
 MAX_EXACT_VALUES = 1024  # regions of an attribute that have a row each in the grid
 
 
