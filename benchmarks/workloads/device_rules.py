@@ -106,7 +106,7 @@ def generate_readings(count: int, fleet: Fleet = FLEET, *, seed: int) -> pa.Tabl
         "humidity": pa.array(
             _measure("humidity", count, fleet, random), mask=random.random(count) < MISSING
         ),
-        "pressure": random.integers(*MEASURED["pressure"], count),
+        "pressure": random.integers(950, 1050, count),
     }
     arrays = [pa.array(columns[a.name]).cast(a.type.arrow) for a in STREAM]
     return pa.Table.from_arrays(arrays, names=list(STREAM.names))

@@ -235,8 +235,8 @@ def test_texts_that_come_again(room: int, monkeypatch: pytest.MonkeyPatch) -> No
     for _ in range(case_count(40)):
         texts = random.choices([*known, "\ud83d"], k=12)
         starts, numbers = search.match(texts)
-        found = [part.tolist() for part in np.split(numbers, starts[1:-1])]
-        assert found == one_by_one(listed, texts)
+        matching = [part.tolist() for part in np.split(numbers, starts[1:-1])]
+        assert matching == one_by_one(listed, texts)
 
 
 def test_a_text_is_searched_for_once(monkeypatch: pytest.MonkeyPatch) -> None:

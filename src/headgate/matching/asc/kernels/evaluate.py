@@ -62,6 +62,7 @@ def evaluate_events(table, at, start, stop, order, block, max_matches, seen, out
     slot, and serves one call at a time; `tally` is added to.
     """
     words, count = len(table.alive), len(order.sequence)
+    # made here, once a call, since the loop makes nothing and so counts no references
     scratch = Scratch(
         np.empty(block, np.uint64),
         np.empty(count + 1, np.int64),
