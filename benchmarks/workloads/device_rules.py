@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -97,7 +97,7 @@ def generate_device_rules(
 def generate_readings(count: int, fleet: Fleet = FLEET, *, seed: int) -> pa.Table:
     """Return events with independent values, uniform in every attribute."""
     random = np.random.default_rng(seed)
-    columns = {
+    columns: dict[str, Any] = {
         "tenant": [f"t{number}" for number in random.integers(0, fleet.tenants, count).tolist()],
         "device": [f"d{number}" for number in random.integers(0, fleet.devices, count).tolist()],
         "model": random.integers(0, MODELS, count),
