@@ -10,6 +10,7 @@
 | `match`, `match-…`   | an index, next to counting, NumPy and a scan                             |
 | `arrow-pass`         | small batches of Arrow, next to the kernel of the index alone            |
 | `one-event`          | one dict at a time, next to a list of one                                |
+| `auto`               | the default index next to every other, on seventeen families of queries  |
 | `match-updates`      | matching after queries changed, next to building anew                    |
 | `keyed-kernel`       | the kernel of `keyed` alone, next to a bare one                          |
 | `worker-start`       | from a snapshot to the first matches, alone and beside other workers     |
@@ -18,6 +19,7 @@
 from __future__ import annotations
 
 from benchmarks.harness.report import Family
+from benchmarks.matching.auto import AUTO_EXPERIMENT
 from benchmarks.matching.check import CHECK
 from benchmarks.matching.in_process import ARROW_PASS, ONE_EVENT
 from benchmarks.matching.kernel import KEYED_KERNEL
@@ -32,6 +34,6 @@ MATCHING = Family(
     "Loading, matching and routing",
     (
         *(LOAD, CHECK, SCAN, PARSE, PARSE_CSV, ROUTE, *MATCH, ARROW_PASS, ONE_EVENT, UPDATES),
-        *(KEYED_KERNEL, WORKER_START),
+        *(KEYED_KERNEL, WORKER_START, AUTO_EXPERIMENT),
     ),
 )

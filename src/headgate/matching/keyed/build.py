@@ -41,8 +41,9 @@ MIN_SHARE = 1e-9
 PATTERN_SHARES = 0.001, 0.5  # a pattern matches: at least, at most
 COMPARISON_SHARE = 0.5  # a comparison of two attributes is TRUE
 
-# nanoseconds: of a column and a word of the grid, and of a query that a key leads to
-GRID_COLUMN_NS, GRID_WORD_NS, CANDIDATE_NS = 6.0, 0.12, 12.0
+# nanoseconds: of a column of the grid, a word of each, and a word of all; of a query that a key
+# leads to
+GRID_COLUMN_NS, GRID_WORD_NS, GRID_RESULT_NS, CANDIDATE_NS = 6.0, 0.12, 0.6, 12.0
 MAX_GRID_BITS = 16 << 20  # that stay in a core's cache
 
 Integers = npt.NDArray[np.int64]
@@ -369,9 +370,8 @@ def _build_grid(
     counts = count_conditions(conditions, numbers, len(greatest))
     columns = np.flatnonzero(counts)
     columns = columns[np.argsort(-counts[columns], kind="stable")].astype(np.int32)
-    words = len(numbers) / 64
     # a row of words for each column, against each query as often as its key holds
-    by_grid = GRID_COLUMN_NS * len(columns) + GRID_WORD_NS * words * len(columns)
+    by_grid = estimate_grid(len(columns), len(numbers))
     by_keys = CANDIDATE_NS * weight[numbers].sum()
     if by_grid > by_keys or not len(columns):
         columns, numbers = columns[:0], numbers[:0]
@@ -439,3 +439,9 @@ def estimate_costs(
     cost[constant] = NEVER
     cost[constant, atoms.code[constant]] = UNKNOWN
     return cost
+
+
+def estimate_grid(columns: int, queries: int) -> float:
+    """Return about how many nanoseconds an event takes in a grid."""
+    words = queries / 64
+    return GRID_COLUMN_NS * columns + words * (GRID_WORD_NS * columns + GRID_RESULT_NS)
