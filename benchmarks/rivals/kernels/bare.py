@@ -40,7 +40,9 @@ def place(offsets, attribute, low, high, cost, span):
 
     A node is `2 · span · attribute + n`, with n as in a heap over the values.
     """
-    room = 2 * 12 * (len(offsets) - 1)
+    # an interval over up to 64 values has at most two nodes on each of six levels, and a larger one
+    # on eight
+    room = 2 * 8 * (len(offsets) - 1)
     node, query, key = np.empty(room, np.int64), np.empty(room, np.int32), np.empty(room, np.int64)
     used = 0
     for q in range(len(offsets) - 1):
@@ -67,6 +69,7 @@ def place(offsets, attribute, low, high, cost, span):
 @kernel
 def lay_out(start, query, key, offsets, attribute, low, high, values, attributes):
     """Return descriptions, bits, the attributes of bitmaps, their members, and rows."""
+    # first the sizes of all parts, then what is in them
     clusters = len(start) - 1
     descriptions = np.zeros((clusters, WORDS), np.int64)
     met, place_of = np.full(attributes, -1, np.int64), np.empty(attributes, np.int64)
@@ -82,6 +85,7 @@ def lay_out(start, query, key, offsets, attribute, low, high, values, attributes
         words = (n + 63) >> 6
         description = descriptions[c]
         description[SIZE] = n
+        # a bitmap where that takes fewer steps than rows, and is at most ten times as large
         size = own * (values + 1) * words
         rows = HEAD * n + intervals
         if own and own * (2 + n / 128) < 5 * n and 8 * size <= 10 * 4 * rows:
@@ -107,6 +111,7 @@ def lay_out(start, query, key, offsets, attribute, low, high, values, attributes
 
 @kernel
 def _fill_rows(description, begin, end, query, key, offsets, attribute, low, high, rows):
+    # the mask is signed, since 32 bits of it are in an array of int32
     at = description[BEGIN]
     for i in range(begin, end):
         head, mask = at, np.int64(0)
@@ -140,6 +145,7 @@ def _fill_bits(
     owns,
     members,
 ):
+    # all bits are set; a query clears its own in the rows of values that it refuses, and of absence
     words, own = (description[SIZE] + 63) >> 6, 0
     for i in range(begin, end):
         entry = i - begin
@@ -188,6 +194,7 @@ def match(
     used = np.int64(0)
     offsets[0] = 0
     for e in range(len(start) - 1):
+        # the clusters at the nodes of each value, whose descriptions begin to be loaded
         present, count, needed = np.int64(0), 0, 0
         for i in range(start[e], start[e + 1]):
             a, v = np.int64(load_unchecked(column, i)), np.int64(load_unchecked(code, i))
@@ -203,6 +210,7 @@ def match(
                     store_unchecked(met, count, c)
                     prefetch(descriptions, c)
                     count += 1
+        # what they describe is loaded next, and then matched
         absent = ~present & 0xFFFFFFFF
         for i in range(count):
             c = load_unchecked(met, i)
@@ -251,6 +259,7 @@ def match(
 def _match_rows(rows, row, end, absent, val, out, used):
     while row < end:
         behind = row + np.int64(load_unchecked(rows, row + 2))
+        # the mask first, then interval by interval
         if np.int64(load_unchecked(rows, row)) & absent == 0:
             at, holds = row + HEAD, True
             while at < behind:
@@ -271,6 +280,7 @@ def _match_rows(rows, row, end, absent, val, out, used):
 def _match_bits(
     size, own, begin, own_at, member, bits, owns, members, values, val, places, out, used
 ):
+    # where the row of bits of each attribute begins, for the event's value
     words = (size + 63) >> 6
     for k in range(own):
         v = np.int64(load_unchecked(val, np.int64(load_unchecked(owns, own_at + k))))
@@ -281,6 +291,7 @@ def _match_bits(
     last = ALL_BITS
     if size & 63:
         last = (np.uint64(1) << np.uint64(size & 63)) - np.uint64(1)
+    # four words at a time, in registers
     w = np.int64(0)
     while w + 1 < words:
         x0 = x1 = x2 = x3 = ALL_BITS
@@ -320,6 +331,7 @@ def _match_bits(
 
 @inlined_kernel
 def _append(word, members, first, out, used):
+    # all of 64 queries match
     if word == ALL_BITS:
         copy_lanes(out, used, members, first)
         return used + 64

@@ -24,8 +24,8 @@ def test_agree_with_scan() -> None:
     scan = ScanIndex.build(queries.stream, queries.queries()).match(few)
     assert len(positions) > 1 << 21
     for event in range(300):
-        found = np.sort(positions[offsets[event] : offsets[event + 1]])
-        assert np.array_equal(found, scan.positions[scan.offsets[event] : scan.offsets[event + 1]])
+        actual = np.sort(positions[offsets[event] : offsets[event + 1]])
+        assert np.array_equal(actual, scan.positions[scan.offsets[event] : scan.offsets[event + 1]])
 
 
 def test_only_intervals() -> None:

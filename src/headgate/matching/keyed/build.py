@@ -154,8 +154,8 @@ def build_arrays(encoded: EncodedQueries, schema: Schema) -> KeyedArrays:
     costs = estimate_costs(encoded, intervals, greatest)
     start, atom, target, weight = choose_keys(conditions.offsets, conditions.program, costs)
     is_repeated = np.diff(start) > 1
-    alone = np.flatnonzero(rows.is_pure & ~is_repeated)
-    grid, estimates = _build_grid(conditions, alone, weight, greatest)
+    is_plain = rows.is_pure & ~is_repeated
+    grid, estimates = _build_grid(conditions, np.flatnonzero(is_plain), weight, greatest)
     keys = Keys(start, atom, target).without(grid.query)
 
     # the queries at each node, and programs for what is more than a row

@@ -64,6 +64,7 @@ def make_brief(column, starts, low, high):
 
     They lie together, since atoms are read in no order.
     """
+    # (atoms, 4), of which the ends stay 0 where there is no interval
     brief = np.zeros((len(column), 4), np.int32)
     for a in range(len(column)):
         brief[a, 0], brief[a, 1] = column[a], starts[a + 1] - starts[a]
@@ -159,6 +160,7 @@ def _count_numbers(begin, end, queries, key_atom, entry, offsets, program, in_ro
     numbers = 0
     for i in range(begin, end):
         q = queries[i]
+        # a head, an item for the program, and each condition but the key
         numbers += HEAD + (2 if entry[q] >= 0 else 0)
         for k in range(offsets[q], offsets[q + 1]):
             if in_row[k] and program[k] != key_atom[i]:
@@ -195,12 +197,14 @@ def _gather(
             if not in_row[k] or a == key_atom[i]:
                 continue
             count = brief[a, 1]
+            # how many there will be is not known, so the array doubles
             if used + count > len(pieces):
                 more = np.empty((2 * len(pieces) + count, PIECE), np.int32)
                 more[:used] = pieces[:used]
                 pieces = more
             pieces[used, 0], pieces[used, 1] = i - begin, brief[a, 0]
             pieces[used, 2], pieces[used, 3] = brief[a, 2], brief[a, 3] + 1
+            # most conditions are one interval; others are read one by one
             if count > 1:
                 for j in range(count):
                     at = used + j
@@ -220,6 +224,7 @@ def _describe(plan, start, fit, queries, entry):
         has_bitmap = plan[c, 0] >= 0
         n, columns = (fit[c], plan[c, 0]) if has_bitmap else (np.int64(0), np.int64(0))
         words = (n + 63) >> 6
+        # where a part ends is where that of the next cluster begins
         here, behind = descriptions[c], descriptions[c + 1]
         here[COUNT] = n | columns << HALF
         for i in range(start[c], start[c] + n):
@@ -359,6 +364,7 @@ def _fill_members(description, begin, n, queries, entry, repeated, members):
     for i in range(n):
         q = queries[begin + i]
         members[member + i] = q
+        # a negative number says where the query and its program are
         if entry[q] >= 0:
             members[member + i] = -1 - behind
             members[member + behind] = q

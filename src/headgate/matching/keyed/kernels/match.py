@@ -138,6 +138,7 @@ def _load_event(clusters, events, e, codes, met):
     for k in range(events.start[e], events.start[e + 1]):
         column = np.int64(load_unchecked(events.column, k))
         code = np.int64(load_unchecked(events.code, k))
+        # columns with the same remainder share a bit of the mask
         store_unchecked(codes, column, code)
         present |= np.int64(1) << (column % MASK_BITS)
         count = _follow_path(clusters, column, code, met, count)
@@ -184,6 +185,7 @@ def _follow_patterns(clusters, events, e, codes, scratch, now, count):
             text = events.first_text[p] + events.ranks[e, p]
             for i in range(events.matched_start[text], events.matched_start[text + 1]):
                 slot = events.matched[i]
+                # a program that asks for the pattern compares its stamp with the time
                 scratch.stamp[slot] = now
                 for side in range(2):
                     if clusters.of_pattern[slot, side] >= 0:
@@ -297,6 +299,7 @@ def _find_rows(clusters, c, codes, rows, begin):
         place = np.int64(load_unchecked(clusters.columns, about + 1))
         row = np.int64(load_unchecked(clusters.columns, about + 2))
         bounds = np.int64(load_unchecked(clusters.columns, about + 3))
+        # a column of few codes has a table of regions, any other its bounds
         if bounds == 0:
             row += np.int64(load_unchecked(clusters.tables, table + place + code))
         else:
@@ -310,6 +313,7 @@ def _find_rows(clusters, c, codes, rows, begin):
 @inlined_kernel
 def _count_bounds(columns, begin, count, code):
     """Return how many of some ascending bounds are not above a code."""
+    # by halves: all before `left` are not above, all from `right` on are
     left, right = begin, begin + count
     while left < right:
         middle = (left + right) >> 1
@@ -323,6 +327,7 @@ def _count_bounds(columns, begin, count, code):
 @inlined_kernel
 def _append_members(word, members, first, out, used):
     """Append the queries whose bits are set in a word; return the end of the output."""
+    # where queries are alike, whole words of them match
     if word == ALL_BITS:
         copy_lanes(out, used, members, first)
         return used + 64
@@ -374,6 +379,7 @@ def _match_rows(programs, clusters, c, events, e, absent, scratch, alive, now, o
     end = load_unchecked(clusters.descriptions, c + WORDS + ROWS)
     while row < end:
         behind = row + np.int64(load_unchecked(rows, row + 2))
+        # most queries fail the mask; of the others, most fail a short interval
         if np.int64(load_unchecked(rows, row)) & absent == 0:
             at, items = row + HEAD, row + np.int64(load_unchecked(rows, row + 3))
             holds = True

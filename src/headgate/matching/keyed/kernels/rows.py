@@ -95,6 +95,7 @@ def write_atom(atom, form, column, starts, low, high, rows, at):
     """Write an atom that is no short interval into a row; return where it ends."""
     first, last = starts[atom], starts[atom + 1] - 1
     c = np.int64(column) << ITEM_BITS
+    # a bit for each code from the first on, in two halves
     if form == MASK:
         codes = np.uint64(0)
         for i in range(first, last + 1):
