@@ -4,23 +4,20 @@ A base is a set of queries in order. Tombstones remove queries by their ids, and
 keep their order. A delta inserts queries, each at its place in the result.
 
 The queries of all segments, one segment behind the other, have positions: append-only, never
-reused. The order of a set is the positions of its living queries (`order_living`), and a step is
-the tombstones and the delta that lead from one set to another (`compute_step`).
+reused. The order of a set is the positions of its living queries (`order_living`), and `revision`
+computes the tombstones and the delta that lead from one set to another.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headgate.queries import Query, QuerySet
 from headgate.schema import Schema
 from headgate.snapshot.arrays import EncodedQueries, Texts, encode_queries
 from headgate.snapshot.arrays.texts import pack
@@ -144,76 +141,11 @@ def insert_at(order: Positions, places: Positions, new: Positions) -> Positions:
 
 
 def check_unique(segments: Iterable[Segment], order: Positions) -> None:
-    """Raise if two living queries have one id."""
-    arrays = [s.queries.ids.arrow() for s in segments if not isinstance(s, Tombstones)]
-    ids = pa.chunked_array(arrays, pa.large_binary()).take(order)
-    if pc.count_distinct(ids).as_py() != len(order):
+    """Raise if two living queries of different segments have one id; in one they never have."""
+    base, *later = [s.queries.ids.arrow() for s in segments if not isinstance(s, Tombstones)]
+    ids = pa.chunked_array(later, pa.large_binary()).take(order[order >= len(base)] - len(base))
+    # deltas are small: only they are compared with each other, and the base with them
+    is_twice = pc.count_distinct(ids).as_py() != len(ids)
+    in_base = np.asarray(pc.is_in(base, value_set=ids.combine_chunks()))
+    if is_twice or np.any(in_base[order[order < len(base)]]):
         raise OrderError("two queries have the same id")
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A step between sets: remove `removed`, then put `new` at `places` of the result."""
-
-    removed: tuple[str, ...]
-    new: tuple[Query, ...]
-    places: tuple[int, ...]
-
-    @property
-    def size(self) -> int:
-        return len(self.removed) + len(self.new)
-
-
-def compute_step(old: QuerySet, new: QuerySet) -> Step:
-    """Return the least step from one set to the other, in its exact order.
-
-    A query that is added, removed, or changed where it stands costs only itself. Of those that
-    changed places as few as possible are taken out and put in again: all outside a longest
-    subsequence that kept its order.
-    """
-    ranks = {query_id: rank for rank, query_id in enumerate(old.ids)}
-    # queries that are the same in both sets: place in the new one, rank in the old
-    same = [
-        (place, ranks[query.id])
-        for place, query in enumerate(new)
-        if query.id in ranks and old[query.id] == query
-    ]
-    places = [place for place, _ in same]
-    kept_ranks = [rank for _, rank in same]
-    # most changes move nothing, and then all that is the same can stay
-    if any(later < earlier for earlier, later in pairwise(kept_ranks)):
-        stay = longest_increasing(kept_ranks)
-        places = [places[i] for i in stay]
-    staying_places = set(places)
-    # new, changed and moved queries alike leave their old place and come in again
-    moved_in = [(place, query) for place, query in enumerate(new) if place not in staying_places]
-    staying = {query.id for place, query in enumerate(new) if place in staying_places}
-    return Step(
-        removed=tuple(query_id for query_id in old.ids if query_id not in staying),
-        new=tuple(query for _, query in moved_in),
-        places=tuple(place for place, _ in moved_in),
-    )
-
-
-def longest_increasing(values: Sequence[int]) -> list[int]:
-    """Return the places of a longest increasing subsequence, in n log n steps (Fredman 1975).
-
-    >>> longest_increasing([3, 0, 1, 2])
-    [1, 2, 3]
-    """
-    ends: list[int] = []  # the least value in which a subsequence of each length can end
-    end_places: list[int] = []
-    before: list[int] = []
-    for place, value in enumerate(values):
-        # the longest subsequence that the value can be appended to
-        length = bisect_left(ends, value)
-        before.append(end_places[length - 1] if length else -1)
-        ends[length : length + 1] = [value]
-        end_places[length : length + 1] = [place]
-    # from the last place back to the first
-    backwards: list[int] = []
-    place = end_places[-1] if end_places else -1
-    while place >= 0:
-        backwards.append(place)
-        place = before[place]
-    return backwards[::-1]

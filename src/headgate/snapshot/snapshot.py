@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from headgate.errors import SnapshotError, SqlError
 from headgate.queries import LoadReport, Query, QuerySet
 from headgate.queries.loading import pause_garbage_collection
+from headgate.queries.queryset import refuse_unknown_id
 from headgate.schema import Schema, Stream
 from headgate.snapshot.arrays import EncodedQueries, decode_queries
 from headgate.snapshot.arrays.queries import decode_frames
 from headgate.snapshot.arrays.selection import select_queries
+from headgate.snapshot.arrays.texts import LENIENT, Texts, pack
 from headgate.snapshot.files import checksum_content, read_content
 from headgate.snapshot.manifest import MANIFEST_NAME, Entry, Manifest, read_manifest, read_schema
 from headgate.snapshot.segments import (
@@ -72,7 +77,10 @@ class Snapshot:
 
     def filters(self, stream: Stream) -> list[Query]:
         """Return the filters on a stream, in the order of the set; no other query is decoded."""
-        positions = self.find_filters(stream)
+        return self.queries_at(self.find_filters(stream))
+
+    def queries_at(self, positions: Positions) -> list[Query]:
+        """Return the queries at some positions, in their order; no other query is decoded."""
         by_position: dict[int, Query] = {}
         start = 0
         for queries in self.stored:
@@ -83,6 +91,33 @@ class Snapshot:
             by_position.update(zip(inside.tolist(), decoded, strict=True))
             start = end
         return [by_position[position] for position in positions.tolist()]
+
+    def find_ids(self, ids: Texts) -> Positions:
+        """Return the position of the living query of each id, −1 where there is none."""
+        found = np.full(len(ids), -1, np.int64)
+        is_alive = np.zeros(sum(map(len, self.stored)), np.bool_)
+        is_alive[self.order] = True
+        start = 0
+        for queries in self.stored:
+            # by position: the place in `ids`, if it is there; the dead have ids, too
+            places: Any = pc.index_in(queries.ids.arrow(), value_set=ids.arrow())
+            end = start + len(queries)
+            is_found = is_alive[start:end] & np.asarray(places.is_valid())
+            found[np.asarray(places.fill_null(0))[is_found]] = start + np.flatnonzero(is_found)
+            start = end
+        return found
+
+    def query(self, query_id: str) -> Query:
+        """Return the query of an id; no other one is decoded."""
+        positions = self.find_ids(pack([query_id]))
+        if positions[0] < 0:
+            raise refuse_unknown_id(query_id, self.ids_at(self.order))
+        return self.queries_at(positions)[0]
+
+    def ids_at(self, positions: Positions) -> list[str]:
+        """Return the ids of the queries at some positions."""
+        ids = pa.chunked_array([part.ids.arrow() for part in self.stored], pa.large_binary())
+        return [str(text, "utf-8", LENIENT) for text in ids.take(pa.array(positions)).to_pylist()]
 
     def query_set(self) -> QuerySet:
         """Return the queries as they were when the snapshot was written, in the same order."""
@@ -95,11 +130,12 @@ class Snapshot:
             return QuerySet(self.schema, alive, version=version, report=report)
 
 
-def open_snapshot(directory: str | Path) -> Snapshot:
+def open_snapshot(directory: str | Path, *, known: Snapshot | None = None) -> Snapshot:
     """Open the snapshot in a directory; a SnapshotError names the file that is damaged, and how.
 
     All files are read, and their checksums compared. Every array of a segment is looked over before
-    anything relies on it, once on a machine.
+    anything relies on it, once on a machine. The segments that it shares with one that is `known`
+    are not read again.
     """
     path = Path(directory)
     manifest = read_manifest(path)
@@ -107,8 +143,15 @@ def open_snapshot(directory: str | Path) -> Snapshot:
         schema = read_schema(manifest.schema)
     except SqlError as error:
         raise SnapshotError(f"{path / MANIFEST_NAME}: its schema is not SQL ({error})") from None
+    # an entry has the checksum of its segment; what was validated depends on the schema, too
+    in_memory: dict[Entry, Segment] = {}
+    if known is not None and known.manifest.schema == manifest.schema:
+        in_memory = dict(zip(known.manifest.segments, known.segments, strict=True))
     # first each segment by itself, then what they say together
-    segments = tuple(_open_segment(path, entry, manifest, schema) for entry in manifest.segments)
+    segments = tuple(
+        in_memory.get(entry) or _open_segment(path, entry, manifest, schema)
+        for entry in manifest.segments
+    )
     try:
         order = order_living(segments)
         check_unique(segments, order)

@@ -360,7 +360,9 @@ def _check_queries(encoded: EncodedQueries, schema: Schema) -> Iterator[str]:
 
 
 def _check_ids(ids: Texts) -> Iterator[str]:
-    """Check that each id is one; only those that may be none are looked at one by one."""
+    """Check that each id is one, and its own; only doubtful ones are looked at one by one."""
+    if pc.count_distinct(ids.arrow()).as_py() != len(ids):
+        yield "ids: two queries have the same id"
     lengths = np.diff(ids.offsets)
     doubtful = (lengths == 0) | (lengths > MAX_ID_LENGTH)
     nulls = np.flatnonzero(ids.data == 0)
