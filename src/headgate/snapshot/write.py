@@ -139,9 +139,7 @@ def write_revision(revision: Revision, stage: Path) -> Manifest:
         step = compute_step(start.parent.order, start.entries)
     # too much has changed: all queries in one base
     if step.size > _compute_max_step(start.parent):
-        return _write_new_segments(
-            stage, (), (Base(revision.encode_all()),), schema, len(revision)
-        )
+        return _write_new_segments(stage, (), (Base(revision.encode_all()),), schema, len(revision))
     new = encode_queries(start.queries_of(start.entries[step.places]), schema)
     # removed first, so that a changed query may come again under its id
     tombstones = Tombstones(pack(start.parent.ids_at(step.removed)))
