@@ -181,7 +181,7 @@ def test_a_change_needs_a_version_that_can_be_opened(tmp_path: Path) -> None:
         publish(Change(), tmp_path)
     publish(query_set(*numbered(50)), tmp_path)
     (tmp_path / "1/0-base.arrow").write_bytes(b"")
-    with pytest.raises(SnapshotError, match="0-base.arrow: has 0 bytes"):
+    with pytest.raises(SnapshotError, match=r"0-base\.arrow: has 0 bytes"):
         publish(Change(), tmp_path)
 
 

@@ -39,8 +39,9 @@ from headgate.findings import explain as explain_query
 from headgate.findings.explanation import TRUTH_WORDS
 from headgate.matching import Index, Placement, build_index, get_index_class
 from headgate.predicate import Row, collect_columns
-from headgate.queries import Query
+from headgate.queries import Query, QuerySet
 from headgate.schema import Schema, Stream
+from headgate.snapshot import open_current
 
 MAX_TREE_DEPTH, MAX_TREE_WIDTH = 4, 3  # of a tree, so that what is drawn can be read
 MAX_SHOWN_PARTS = 12  # of an AND or OR
@@ -61,6 +62,15 @@ def explain(
     ] = None,
     queries: QueriesOption = None,
     schema: SchemaOption = None,
+    published: Annotated[
+        Path | None,
+        typer.Option(
+            "--published",
+            metavar="DIR",
+            help="Take the query from the current version that was published to DIR.",
+            show_default=False,
+        ),
+    ] = None,
     stream: StreamOption = None,
     event: Annotated[
         str | None,
@@ -92,8 +102,8 @@ def explain(
         typer.Option(
             "--index",
             metavar="KIND",
-            help="The index to look in: auto, scan, keyed, be_tree or asc. By default auto, "
-            "and none with --events.",
+            help="Build an index of all queries, and show where this one is: auto, scan, keyed, "
+            "be_tree or asc.",
             show_default=False,
         ),
     ] = None,
@@ -106,10 +116,11 @@ def explain(
 
     With an event, it also names a small change, of at most two attributes, that flips the answer,
     and the exit code is 0 for a match and 1 for none. The event is given as JSON, or by the file
-    and line where it stands. Then only this query is read, so that it is quick among very many.
+    and line where it stands.
 
-    With `--tree`, it also draws the BE-Tree that holds all queries of the stream, and where this
-    one is.
+    Only this query is read, so that it is quick among very many. With `--index` all are, to build
+    an index and show for which events it evaluates the query. With `--tree`, it also draws the
+    BE-Tree that holds all queries of the stream, and where this one is.
 
     Examples:
 
@@ -119,19 +130,26 @@ def explain(
 
         headgate explain -q queries.sql big_buys --events trades.jsonl --line 7
 
+        headgate explain --published published big_buys
+
+        headgate explain -q queries.sql big_buys --index auto
+
         headgate explain -q queries.sql big_buys --index be_tree --tree
 
         headgate explain -q queries.sql --stream trades --index be_tree --tree
     """
-    _check_usage(id, event, kind or "auto", tree)
+    _check_usage(id, event, kind, tree)
     _check_event_options(id, event, events, line)
+    if published is not None and (queries or schema):
+        raise UsageError("which queries? Give either files with -q, or --published DIR")
     query: Query | None
-    if id is not None and events is not None and kind is None:
+    index: Index | None = None
+    if id is not None and kind is None:
         # An index needs all queries; without one, the others need not be read.
-        query, index = load_query(id, queries, schema), None
+        query = _load_query(id, queries, schema, published)
         _choose_stream(query, query.schema, stream)
     else:
-        query_set = load_queries(queries, schema)
+        query_set = _load_queries(queries, schema, published)
         # A query that is missing may be among the refused ones, so these are shown then.
         if id is None or id not in query_set:
             print_load_errors(query_set.report)
@@ -141,7 +159,8 @@ def explain(
         is_indexed = query is None or query.kind == "filter"
         if tree and not is_indexed:
             raise UsageError(f"`{id}` is not a filter, so no tree holds it; leave out --tree")
-        index = build_index(query_set, kind or "auto", stream=stream_name) if is_indexed else None
+        if is_indexed:
+            index = build_index(query_set, kind or "auto", stream=stream_name)
     row, source = None, {}
     if query is not None and event is not None:
         row = _parse_event(query, event)
@@ -164,9 +183,28 @@ def explain(
     raise typer.Exit(FINDINGS if no_match else ALL_WELL)
 
 
-def _check_usage(id: str | None, event: str | None, kind: str, tree: bool) -> None:
+def _load_query(
+    id: str, queries: list[Path] | None, schema: list[Path] | None, published: Path | None
+) -> Query:
+    """Return one query, from files or from the current version of a directory."""
+    return (
+        load_query(id, queries, schema) if published is None else open_current(published).query(id)
+    )
+
+
+def _load_queries(
+    queries: list[Path] | None, schema: list[Path] | None, published: Path | None
+) -> QuerySet:
+    """Return all queries of files, or of the current version of a directory."""
+    return (
+        load_queries(queries, schema) if published is None else open_current(published).query_set()
+    )
+
+
+def _check_usage(id: str | None, event: str | None, kind: str | None, tree: bool) -> None:
     # Checked before any file is read.
-    get_index_class(kind)  # an error if there is no such kind
+    if kind is not None:
+        get_index_class(kind)  # an error if there is no such kind
     if tree and kind != "be_tree":
         raise UsageError("--tree draws a BE-Tree; add --index be_tree")
     if id is None and not tree:
@@ -196,7 +234,7 @@ def _choose_stream(query: Query | None, schema: Schema, named: str | None) -> st
         return select_stream(schema, named).name
     # --stream is not needed with an ID, but must not contradict it.
     read = [source.stream.name for source in query.sources]
-    if named is not None and schema.stream(named).name not in read:
+    if named is not None and named.lower() not in [name.lower() for name in read]:
         raise UsageError(
             f"`{query.id}` reads {' and '.join(read)}, not {named}; leave out --stream"
         )

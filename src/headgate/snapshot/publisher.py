@@ -23,11 +23,12 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 
-from headgate.errors import SnapshotError
+from headgate.errors import SnapshotError, SqlError
 from headgate.portable import lock_descriptor, lock_file
 from headgate.queries import Change, QuerySet
+from headgate.schema import Schema
 from headgate.snapshot.files import sync
-from headgate.snapshot.manifest import Manifest
+from headgate.snapshot.manifest import Manifest, read_manifest, read_schema
 from headgate.snapshot.revision import ChangeCounts, apply_change
 from headgate.snapshot.snapshot import Snapshot, open_snapshot
 from headgate.snapshot.write import (
@@ -165,15 +166,30 @@ def _commit(root: Path, stage: Path, manifest: Manifest, parent: Snapshot | None
 def open_current(root: str | Path) -> Snapshot:
     """Open the current snapshot."""
     path = Path(root)
-    number = read_pointer(path)
-    if number is None:
-        raise SnapshotError(f"{path / POINTER}: is missing; nothing has been published there")
+    number = _read_current_number(path)
     snapshot = open_snapshot(path / str(number))
     # a directory that was copied or renamed by hand
     if snapshot.version != number:
         actual = f"{snapshot.directory}: is version {snapshot.version}"
         raise SnapshotError(f"{actual}, and not the one that its name says")
     return snapshot
+
+
+def read_current_schema(root: str | Path) -> Schema:
+    """Return the schema of the current snapshot; only its manifest is read."""
+    path = Path(root)
+    directory = path / str(_read_current_number(path))
+    try:
+        return read_schema(read_manifest(directory).schema)
+    except SqlError as error:
+        raise SnapshotError(f"{directory}: its schema is not SQL ({error})") from None
+
+
+def _read_current_number(root: Path) -> int:
+    number = read_pointer(root)
+    if number is None:
+        raise SnapshotError(f"{root / POINTER}: is missing; nothing has been published there")
+    return number
 
 
 def _open_parent(root: Path) -> Snapshot | None:

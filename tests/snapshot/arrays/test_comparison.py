@@ -68,14 +68,13 @@ def alter_predicate(rng: Random, predicate: Predicate) -> Predicate:
     if isinstance(predicate, And | Or):
         return (Or if isinstance(predicate, And) else And)(predicate.parts)
     if isinstance(predicate, Within):
-        changed = rng.choice(
+        return rng.choice(
             [
                 replace(predicate, form=rng.choice(["range", "list", "exclusion"])),
                 replace(predicate, values=predicate.values.complement()),
                 replace(predicate, values=ValueSet(predicate.values.cuts[1:], rng.random() < 0.5)),
             ]
         )
-        return changed
     if isinstance(predicate, IsNull | Matches):
         return replace(predicate, negated=not predicate.negated)
     if isinstance(predicate, Compare):

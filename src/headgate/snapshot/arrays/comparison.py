@@ -43,7 +43,7 @@ def mark_equal(
     programs = [
         _list_programs(part.trees, numbers) for part, numbers in zip(parts, atom_of, strict=True)
     ]
-    frames, frame_of = number_distinct([unpack(part.frames) for part in parts])
+    _, frame_of = number_distinct([unpack(part.frames) for part in parts])
     frame = [numbers[part.frame] for part, numbers in zip(parts, frame_of, strict=True)]
     equal = np.concatenate([np.zeros(0, np.int64), *frame[:-1]])[positions] == frame[-1]
     has_metadata = [np.zeros(0, np.uint8), *(part.has_metadata for part in stored)]
@@ -78,14 +78,13 @@ def number_atoms(parts: Sequence[EncodedAtoms], schema: Schema) -> list[Numbers]
     for part, columns, patterns, operand in zip(
         parts, column_of, pattern_of, operands, strict=True
     ):
-        # so that −1, no column, stays as it is
-        columns = np.append(columns, -1)
+        numbers = np.append(columns, -1)  # so that −1, no column, stays as it is
         is_match = part.kind == MATCHES
         operand[is_match] = patterns[part.start[is_match]]
         # (atoms, 4): all that tells two apart; of a WITHIN its code is the form, which does not
         key = np.zeros((len(part), 4), np.int32)
-        key[:, 0] = columns[part.column]
-        key[:, 1] = columns[part.second]
+        key[:, 0] = numbers[part.column]
+        key[:, 1] = numbers[part.second]
         key[:, 2] = operand
         code = np.where(part.kind == WITHIN, 0, part.code).astype(np.int32)
         flags = part.negated.astype(np.int32) * 2 + part.starts_inside

@@ -15,6 +15,7 @@ from headgate.snapshot.arrays.operands import (
     NUMBERS,
     TEXTS,
     WIDE,
+    ColumnKey,
     ColumnTable,
     Cuts,
     PatternNumbers,
@@ -229,7 +230,8 @@ def find_pools(atoms: EncodedAtoms, schema: Schema) -> Numbers:
     return np.array([*of_column, NUMBERS], np.int64)[atoms.column]
 
 
-def list_column_keys(columns: ColumnTable) -> list[tuple[int, int, str]]:
+def list_column_keys(columns: ColumnTable) -> list[ColumnKey]:
+    """Return what tells each column from others of the schema."""
     parts = (columns.stream.tolist(), columns.attribute.tolist(), unpack(columns.alias))
     return list(zip(*parts, strict=True))
 
