@@ -50,6 +50,7 @@ Predicate = Atom | And | Or | Not | Truth
 TRUE = Constant(True)
 FALSE = Constant(False)
 UNKNOWN = Constant(None)
+_INNER = (And, Or, Not, Truth)  # a tuple: `And | Or` would be made anew in every call
 ALL_TRUTHS: Accepted = frozenset({True, False, None})
 
 
@@ -81,7 +82,7 @@ def children(predicate: Predicate) -> tuple[Predicate, ...]:
 
 def iter_atoms(predicate: Predicate) -> Iterator[Atom]:
     """Yield every atom, from left to right, as often as it occurs."""
-    if isinstance(predicate, And | Or | Not | Truth):
+    if isinstance(predicate, _INNER):
         for child in children(predicate):
             yield from iter_atoms(child)
     else:

@@ -27,6 +27,7 @@ TRUTH = -8
 AND = -16
 OR = -17
 
+_OPERATORS = frozenset((And, Or, Not, Truth))
 TRUTH_VALUES: tuple[bool | None, ...] = (False, True, None)
 
 
@@ -45,11 +46,11 @@ def to_postfix(predicate: Predicate, number_of: Callable[[Atom], int]) -> list[i
     >>> to_postfix(And((TRUE, Not(FALSE), TRUE)), [FALSE, TRUE].index)
     [1, 0, -1, 1, -22]
     """
-    if isinstance(predicate, And):
-        # a conjunction of atoms needs no stack
-        atoms = [part for part in predicate.parts if not isinstance(part, And | Or | Not | Truth)]
-        if len(atoms) == len(predicate.parts):  # as in most queries
-            return [*map(number_of, atoms), AND - 2 * len(atoms)]
+    if type(predicate) is And:
+        parts = predicate.parts
+        # a conjunction of atoms, as most queries are, needs no stack
+        if _OPERATORS.isdisjoint(map(type, parts)):
+            return [*map(number_of, parts), AND - 2 * len(parts)]  # type: ignore[arg-type]
     return _expand_postfix(predicate, number_of)
 
 
