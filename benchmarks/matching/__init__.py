@@ -3,6 +3,7 @@
 | experiment           | what it measures                                                         |
 |----------------------|--------------------------------------------------------------------------|
 | `load`               | reading a million WHERE clauses, next to sqlglot's parsing               |
+| `publish-change`     | publishing one changed query, next to comparing all queries              |
 | `check`              | finding mistakes in rules with patterns, next to comparing all pairs     |
 | `scan`               | one query after the other, next to DuckDB and NumPy                      |
 | `parse`              | JSON lines to typed rows, next to parsing a line at a time               |
@@ -18,9 +19,11 @@ from benchmarks.matching.check import CHECK
 from benchmarks.matching.load import LOAD
 from benchmarks.matching.match import MATCH, UPDATES
 from benchmarks.matching.parse import PARSE
+from benchmarks.matching.publish import PUBLISH_CHANGE
 from benchmarks.matching.route import ROUTE
 from benchmarks.matching.scan import SCAN
 
 MATCHING = Family(
-    "Loading, matching and routing", (LOAD, CHECK, SCAN, PARSE, ROUTE, *MATCH, UPDATES)
+    "Loading, matching and routing",
+    (LOAD, PUBLISH_CHANGE, CHECK, SCAN, PARSE, ROUTE, *MATCH, UPDATES),
 )
