@@ -62,13 +62,13 @@ def cut_by_tokens(text: str) -> Iterator[tuple[int, str]]:
 
 @pytest.mark.parametrize("shard", range(4))
 def test_oracle_cut_by_tokens(shard: int) -> None:
-    rng, several = random.Random(seed(shard)), 0
+    rng, texts_cut = random.Random(seed(shard)), 0
     for _ in range(case_count(10_000)):
         text = "".join(rng.choices(PIECES, k=rng.randrange(25)))
         expected = list(cut_by_tokens(text))
         assert list(statements(text)) == expected, text
-        several += len(expected) > 1
-    assert several > case_count(3_000)
+        texts_cut += len(expected) > 1
+    assert texts_cut > case_count(3_000)
 
 
 @pytest.mark.parametrize("piece", ["a ", "(", "'a' ", "-- x\n", "' ", "1.", "r'", ";", "\\"])

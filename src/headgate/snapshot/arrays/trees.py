@@ -59,7 +59,10 @@ def _expand_postfix(predicate: Predicate, number_of: Callable[[Atom], int]) -> l
     pending: list[Predicate | int] = [predicate]  # an operator waits here below its parts
     while pending:
         node = pending.pop()
-        if isinstance(node, int):
+        # most are atoms
+        if type(node) not in _OPERATORS and type(node) is not int:
+            entries.append(number_of(node))  # type: ignore[arg-type]
+        elif isinstance(node, int):
             entries.append(node)
         elif isinstance(node, And):
             # parts go on in reverse, so that they come off in order, before the operator
@@ -70,10 +73,9 @@ def _expand_postfix(predicate: Predicate, number_of: Callable[[Atom], int]) -> l
             pending.extend(reversed(node.parts))
         elif isinstance(node, Not):
             pending += NOT, node.part
-        elif isinstance(node, Truth):
-            pending += TRUTH - to_mask(node.accepted), node.part
         else:
-            entries.append(number_of(node))
+            assert isinstance(node, Truth)
+            pending += TRUTH - to_mask(node.accepted), node.part
     return entries
 
 
