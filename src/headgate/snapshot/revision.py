@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from headgate.errors import QuerySetError
 from headgate.queries import Change, Query, QuerySet
@@ -187,7 +188,9 @@ def compute_step(order: Positions, entries: Positions) -> Step:
     return Step(order[~stays], np.flatnonzero(moved_in))
 
 
-def _find_equal(parent: Snapshot, encoded: EncodedQueries) -> tuple[Positions, Positions]:
+def _find_equal(
+    parent: Snapshot, encoded: EncodedQueries
+) -> tuple[Positions, npt.NDArray[np.bool_]]:
     """Return the position of the living query of each id, or −1, and whether it is the same."""
     positions = parent.find_ids(encoded.ids)
     known = np.flatnonzero(positions >= 0)

@@ -137,7 +137,7 @@ class Snapshot:
 
     def find_ids(self, ids: Texts) -> Positions:
         """Return the position of the living query of each id, −1 where there is none."""
-        found = np.full(len(ids), -1, np.int64)
+        positions = np.full(len(ids), -1, np.int64)
         is_alive = np.zeros(sum(map(len, self.stored)), np.bool_)
         is_alive[self.order] = True
         start = 0
@@ -146,9 +146,9 @@ class Snapshot:
             places: Any = pc.index_in(queries.ids.arrow(), value_set=ids.arrow())
             end = start + len(queries)
             is_found = is_alive[start:end] & np.asarray(places.is_valid())
-            found[np.asarray(places.fill_null(0))[is_found]] = start + np.flatnonzero(is_found)
+            positions[np.asarray(places.fill_null(0))[is_found]] = start + np.flatnonzero(is_found)
             start = end
-        return found
+        return positions
 
     def query(self, query_id: str) -> Query:
         """Return the query of an id; no other one is decoded."""
@@ -160,7 +160,8 @@ class Snapshot:
     def ids_at(self, positions: Positions) -> list[str]:
         """Return the ids of the queries at some positions."""
         ids = pa.chunked_array([part.ids.arrow() for part in self.stored], pa.large_binary())
-        return [str(text, "utf-8", LENIENT) for text in ids.take(pa.array(positions)).to_pylist()]
+        taken: list[Any] = ids.take(positions).to_pylist()
+        return [text.decode("utf-8", LENIENT) for text in taken]
 
     def query_set(self) -> QuerySet:
         """Return the queries as they were when the snapshot was written, in the same order."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from headgate._display import render_fields
+from headgate._slots import set_slots_directly
 from headgate.errors import Position, shorten
 from headgate.predicate import Column, Predicate
 from headgate.schema import (
@@ -123,6 +124,7 @@ class Origin:
     position: Position
 
 
+@set_slots_directly
 @dataclass(frozen=True, slots=True)
 class Query:
     """A standing query: every name resolved, every expression typed.

@@ -45,13 +45,14 @@ def mark_equal(
     ]
     _, frame_of = number_distinct([unpack(part.frames) for part in parts])
     frame = [numbers[part.frame] for part, numbers in zip(parts, frame_of, strict=True)]
+    equal: npt.NDArray[np.bool_]
     equal = np.concatenate([np.zeros(0, np.int64), *frame[:-1]])[positions] == frame[-1]
     has_metadata = [np.zeros(0, np.uint8), *(part.has_metadata for part in stored)]
     equal &= np.concatenate(has_metadata)[positions] == queries.has_metadata
     # texts and programs, as bytes
     metadata = [part.metadata.arrow() for part in parts]
     for column in (metadata, programs):
-        before = pa.chunked_array(column[:-1], pa.large_binary()).take(pa.array(positions))
+        before = pa.chunked_array(column[:-1], pa.large_binary()).take(positions)
         same: Any = pc.equal(before, column[-1])
         equal &= np.asarray(same, np.bool_)
     return equal
@@ -90,7 +91,7 @@ def number_atoms(parts: Sequence[EncodedAtoms], schema: Schema) -> list[Numbers]
         flags = part.negated.astype(np.int32) * 2 + part.starts_inside
         key[:, 3] = (code * 8 + part.kind) * 4 + flags
         width = pa.binary(key.shape[1] * key.itemsize)
-        buffers = [None, pa.py_buffer(key)]
+        buffers = [None, pa.py_buffer(key.data)]
         keys.append(pa.Array.from_buffers(width, len(part), buffers))
     return _number_entries(keys)
 
@@ -105,8 +106,8 @@ def _number_cuts(parts: Sequence[EncodedAtoms], schema: Schema) -> list[Numbers]
             _list_cuts(part, mask, _list_pool(part.cuts, pool, text))
             for part, mask, text in zip(parts, inside, texts, strict=True)
         ]
-        for number, mask, found in zip(numbers, inside, _number_entries(lists), strict=True):
-            number[mask] = found
+        for number, mask, listed in zip(numbers, inside, _number_entries(lists), strict=True):
+            number[mask] = listed
     return numbers
 
 
@@ -137,7 +138,8 @@ def _list_programs(trees: Trees, numbers: Numbers) -> pa.LargeBinaryArray:
 def _view_lists(offsets: Numbers, entries: npt.NDArray[Any]) -> pa.LargeBinaryArray:
     """Return lists of fixed-width entries as an array of bytes, which Arrow compares and hashes."""
     width = entries.itemsize * int(np.prod(entries.shape[1:]))
-    buffers = [None, pa.py_buffer(offsets * width), pa.py_buffer(np.ascontiguousarray(entries))]
+    parts = (offsets * width, np.ascontiguousarray(entries))
+    buffers = [None, *(pa.py_buffer(part.data) for part in parts)]
     array = pa.Array.from_buffers(pa.large_binary(), len(offsets) - 1, buffers)
     assert isinstance(array, pa.LargeBinaryArray)
     return array
