@@ -311,17 +311,17 @@ def build_pairs(piece: Matches, ids: Array, versions: QueryVersions) -> Array:
     >>> [[tuple(pair.values()) for pair in event] for event in pairs]
     [[('p', 'v0', None), ('q', 'v1', None)], [(None, None, 'bad')], [('q', 'v1', None)]]
     """
-    invalid = sorted(event - piece.first for event in piece.errors)
-    # each invalid event gets a row of its own, which moves the offsets behind it
-    offsets = piece.offsets + np.searchsorted(invalid, np.arange(len(piece.offsets)))
-    rows = np.insert(np.arange(piece.total), piece.offsets[invalid], -1)  # -1 for an error
-    chosen: Any = pa.array(rows, mask=rows < 0)
-    errors = {int(offsets[event]): piece.errors[piece.first + event] for event in invalid}
-    arrays = [
-        ids.take(piece.positions).take(chosen),
-        versions.get(piece.positions).take(chosen),
-        _build_texts(len(rows), errors),
-    ]
+    texts = [ids.take(pa.array(piece.positions)), versions.get(piece.positions)]
+    offsets, errors = piece.offsets, {}
+    if piece.errors:
+        invalid = sorted(event - piece.first for event in piece.errors)
+        # each invalid event gets a row of its own, which moves the offsets behind it
+        offsets = piece.offsets + np.searchsorted(invalid, np.arange(len(piece.offsets)))
+        rows = np.insert(np.arange(piece.total), piece.offsets[invalid], -1)  # -1 for an error
+        chosen: Any = pa.array(rows, mask=rows < 0)
+        texts = [text.take(chosen) for text in texts]
+        errors = {int(offsets[event]): piece.errors[piece.first + event] for event in invalid}
+    arrays = [*texts, _build_texts(len(texts[0]), errors)]
     names = list(ADDED_COLUMNS["pairs"])
     return _build_lists(offsets, pa.StructArray.from_arrays(arrays, names=names))
 
