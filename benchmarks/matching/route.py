@@ -123,14 +123,12 @@ def _generate_keyed_rules(count: int, seed: int) -> list[dict[str, Any]]:
 
 def _generate_readings(count: int, seed: int) -> pa.Table:
     random = np.random.default_rng(seed)
-    tenants = pa.array([f"t{i}" for i in range(TENANTS)])
-    devices = pa.array([f"d{i}" for i in range(DEVICES)])
-    columns = {
-        "tenant": tenants.take(pa.array(random.integers(0, TENANTS, count))),
-        "device": devices.take(pa.array(random.integers(0, DEVICES, count))),
-        "temp": random.random(count) * 100,
-        "humidity": random.random(count) * 100,
-    }
+    columns: dict[str, Array] = {}
+    for name, values in (("tenant", TENANTS), ("device", DEVICES)):
+        texts = pa.array([f"{name[0]}{i}" for i in range(values)])
+        chosen: Any = pa.array(random.integers(0, values, count))
+        columns[name] = texts.take(chosen)
+    columns |= {name: pa.array(random.random(count) * 100) for name in ("temp", "humidity")}
     return with_numbers(pa.table(columns))
 
 

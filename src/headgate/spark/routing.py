@@ -314,11 +314,10 @@ def _limit_rows(kept: Sequence[Array], pair_bytes: int) -> int:
     events = max(len(kept[0]), 1) if kept else 1
     average = pair_bytes + sum(array.nbytes for array in kept) // events
     # a few long texts among short ones may be those that repeat
-    longest = sum(
-        pc.max(pc.binary_length(array)).as_py() or 0
-        for array in kept
-        if pa.types.is_string(array.type) or pa.types.is_binary(array.type)
-    )
+    texts: list[Any] = [
+        array for array in kept if pa.types.is_string(array.type) or pa.types.is_binary(array.type)
+    ]
+    longest = sum(pc.max(pc.binary_length(array)).as_py() or 0 for array in texts)
     return max(1, min(MAX_PIECE_BYTES // average, MAX_TEXT_BYTES // max(longest, 1)))
 
 
@@ -379,7 +378,8 @@ def build_pairs(piece: Matches, ids: Array, versions: QueryVersions) -> Array:
 
 def list_pairs(piece: Matches, ids: Array, versions: QueryVersions) -> tuple[Any, list[Array]]:
     """Return the ids, versions and errors of all pairs, and where those of each event begin."""
-    texts = [ids.take(pa.array(piece.positions)), versions.get(piece.positions)]
+    positions: Any = pa.array(piece.positions)
+    texts = [ids.take(positions), versions.get(piece.positions)]
     offsets, errors = piece.offsets, {}
     if piece.errors:
         invalid = sorted(event - piece.first for event in piece.errors)
