@@ -29,10 +29,10 @@ def test_versions() -> None:
     expected = [compute_query_version(query) for query in filters]
     random = np.random.default_rng(seed())
     for _ in range(case_count(50)):
-        asked: list[int] = []
+        computed: list[int] = []
 
-        def queries_at(positions: Numbers, asked: list[int] = asked) -> Iterator[Query]:
-            asked.extend(positions.tolist())
+        def queries_at(positions: Numbers, computed: list[int] = computed) -> Iterator[Query]:
+            computed.extend(positions.tolist())
             return (filters[position] for position in positions)
 
         versions = QueryVersions(queries_at)
@@ -42,7 +42,7 @@ def test_versions() -> None:
             positions = random.integers(0, random.integers(1, len(filters) + 1), count)
             actual = versions.get(positions)
             assert actual.to_pylist() == [expected[position] for position in positions]
-        assert len(asked) == len(set(asked))
+        assert len(computed) == len(set(computed))
 
 
 @pytest.fixture
