@@ -320,6 +320,7 @@ def test_when_pairs_are_made_in_the_jvm(frame: DataFrame, sales: QuerySet) -> No
         assert pairs.count() == 5
 
 
+@pytest.mark.usefixtures("unfrozen")
 def test_rows_of_many_pieces(
     sales: QuerySet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

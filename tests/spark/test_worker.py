@@ -45,12 +45,6 @@ def test_versions() -> None:
         assert len(computed) == len(set(computed))
 
 
-@pytest.fixture
-def unfrozen() -> Iterator[None]:
-    yield
-    gc.unfreeze()
-
-
 @pytest.mark.usefixtures("unfrozen")
 def test_the_collector_passes_over_an_index(tmp_path: Path) -> None:
     """What is in memory once an index is loaded is frozen; another use of it changes nothing."""
