@@ -7,7 +7,10 @@
 | `check`              | finding mistakes in rules with patterns, next to comparing all pairs     |
 | `scan`               | one query after the other, next to DuckDB and NumPy                      |
 | `parse`, `parse-csv` | JSON lines and CSV to typed rows, next to parsing a line at a time       |
-| `route`              | a DataFrame on Spark, next to a giant OR and a nested-loop join          |
+| `route`              | a DataFrame on Spark, next to a nested-loop join and one process         |
+| `route-keys`,        | the same, on rules that compare keys, next to Spark's equi-join          |
+| `route-or`,          |                                                                          |
+| `route-or-keys`      |                                                                          |
 | `match`, `match-…`   | an index, next to counting, NumPy and a scan                             |
 | `arrow-pass`         | small batches of Arrow, next to the kernel of the index alone            |
 | `one-event`          | one dict at a time, next to a list of one                                |
@@ -28,14 +31,15 @@ from benchmarks.matching.load import LOAD
 from benchmarks.matching.match import MATCH, UPDATES
 from benchmarks.matching.parse import PARSE, PARSE_CSV
 from benchmarks.matching.publish import PUBLISH_CHANGE
-from benchmarks.matching.route import ROUTE
+from benchmarks.matching.route import ROUTE, ROUTE_KEYS, ROUTE_OR, ROUTE_OR_KEYS
 from benchmarks.matching.scan import SCAN
 from benchmarks.matching.worker_start import WORKER_START
 
 MATCHING = Family(
     "Loading, matching and routing",
     (
-        *(LOAD, PUBLISH_CHANGE, CHECK, SCAN, PARSE, PARSE_CSV, ROUTE, *MATCH, ARROW_PASS),
-        *(ONE_EVENT, UPDATES, KEYED_KERNEL, WORKER_START, AUTO_EXPERIMENT),
+        *(LOAD, PUBLISH_CHANGE, CHECK, SCAN, PARSE, PARSE_CSV),
+        *(ROUTE, ROUTE_KEYS, ROUTE_OR, ROUTE_OR_KEYS, *MATCH, ARROW_PASS, ONE_EVENT, UPDATES),
+        *(KEYED_KERNEL, WORKER_START, AUTO_EXPERIMENT),
     ),
 )

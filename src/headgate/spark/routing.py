@@ -4,20 +4,25 @@ An Arrow UDF gets the columns that the queries use, and no other column leaves t
 declared nondeterministic, because Spark would copy a deterministic one into every filter above it
 and match twice. It takes an iterator, so that each task looks its index up once, and yields results
 in pieces of bounded size, however many queries want the same events.
+
+Pairs are rows, so where few columns are kept, these cross too, and Python gives whole rows.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]  # not in its stubs
+from pyspark.sql.types import StringType, StructField, StructType
 
 from headgate.errors import UsageError, did_you_mean
 from headgate.matching import Matches, build_index
@@ -26,6 +31,7 @@ from headgate.predicate import collect_columns
 from headgate.queries import Query, QuerySet
 from headgate.schema import Attribute, Stream
 from headgate.snapshot import Snapshot
+from headgate.spark.carried_columns import select_carried
 from headgate.spark.frames import (
     NO_ATTRIBUTE,
     Array,
@@ -40,7 +46,7 @@ from headgate.spark.transport import (
     open_current_snapshot,
     pack_queries,
 )
-from headgate.spark.worker import IndexConfig, QueryVersions, load_cached
+from headgate.spark.worker import IndexConfig, LoadedQueries, QueryVersions, load_cached
 
 Output = Literal["array", "pairs", "count"]
 
@@ -54,7 +60,9 @@ ADDED_COLUMNS: dict[Output, tuple[str, ...]] = {
     "count": ("matches", "error"),
     "pairs": ("query_id", "query_version", "error"),
 }
+PAIR_FIELDS = StructType([StructField(name, StringType()) for name in ADDED_COLUMNS["pairs"]])
 MAX_PIECE_BYTES = 16 << 20
+MAX_TEXT_BYTES = 256 << 20  # of kept texts that repeat, even if they are all the longest
 PAIR_BYTES = 32  # of a pair without its id: a version, and the bookkeeping of Arrow
 
 
@@ -192,8 +200,15 @@ class Route:
         names = tuple(inputs) or (NO_ATTRIBUTE,)
         # only paths and names are pickled; each worker opens the snapshot itself
         matcher = Matcher(self.place, self.stream.name, self.index, names, self.output)
-        match = arrow_udf(matcher.match, RESULT_TYPES[self.output]).asNondeterministic()
         self.place.send(frame.sparkSession)
+        if self.output == "pairs":
+            whole = frame.columns if self.keep is None else _find_columns(frame, self.keep)
+            carried = select_carried(frame, self.stream, self.used, inputs, whole)
+            if carried is not None:
+                return carried.map(
+                    frame, partial(matcher.map_pairs, carried.kept_names), PAIR_FIELDS
+                )
+        match = arrow_udf(matcher.match, RESULT_TYPES[self.output]).asNondeterministic()
         return _add_result(frame, kept, match(*inputs.values() or [F.lit(True)]), self.output)
 
 
@@ -201,13 +216,17 @@ def _select_kept(
     frame: DataFrame, keep: tuple[str, ...] | None, added: tuple[str, ...]
 ) -> list[Column] | None:
     """Return the columns to keep; None for all. None may have the name of one that is added."""
-    names = frame.columns if keep is None else [_find_column(frame, name) for name in keep]
+    names = frame.columns if keep is None else _find_columns(frame, keep)
     for name in names:
         if name.lower() in added:
             raise UsageError(
                 f"the DataFrame has a column `{name}` already; rename it, or leave it out of `keep`"
             )
     return None if keep is None else [F.col(quote_name(name)) for name in names]
+
+
+def _find_columns(frame: DataFrame, names: Sequence[str]) -> list[str]:
+    return [_find_column(frame, name) for name in names]
 
 
 def _find_column(frame: DataFrame, name: str) -> str:
@@ -249,17 +268,48 @@ class Matcher:
 
     def match(self, batches: Iterator[Array]) -> Iterator[Array]:
         """Yield a result for each event, in order."""
-        queries = load_cached(self.place.open_on_worker(), self.stream, self.index)
-        # an index knows all its ids: each match takes its own from these
-        ids = as_known_ids(queries.index.match([]).known_ids)
-        # reckoned with the longest id, so that a piece stays below its limit
-        max_pairs = MAX_PIECE_BYTES // (ids.measure_longest() + PAIR_BYTES)
+        queries, ids, pair_bytes = self._load()
         for columns in batches:
             arrays = columns if isinstance(columns, tuple) else (columns,)
             batch = pa.RecordBatch.from_arrays(list(arrays), names=list(self.names))
             for matches in queries.index.match_chunks(batch):
-                for piece in split_matches(matches, max_pairs):
+                for piece in split_matches(matches, MAX_PIECE_BYTES // pair_bytes):
                     yield self._build_result(piece, ids, queries.versions)
+
+    def map_pairs(
+        self, kept: Sequence[tuple[int, str]], batches: Iterable[pa.RecordBatch]
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield rows of pairs, and of errors, for `mapInArrow`; they begin with the kept columns.
+
+        The columns of a batch are those of the attributes, and then others; `kept` has numbers of
+        columns with their names.
+        """
+        queries, ids, pair_bytes = self._load()
+        names = [*(name for _, name in kept), *ADDED_COLUMNS["pairs"]]
+        for batch in batches:
+            attributes = batch.columns[: len(self.names)]
+            events = pa.RecordBatch.from_arrays(attributes, names=list(self.names))
+            arrays = [batch.column(number) for number, _ in kept]
+            max_rows = _limit_rows(arrays, pair_bytes)
+            for matches in queries.index.match_chunks(events):
+                for piece in split_matches(matches, max_rows):
+                    offsets, pairs = list_pairs(piece, ids, queries.versions)
+                    numbers = np.arange(piece.first, piece.first + len(piece))
+                    rows = np.repeat(numbers, np.diff(offsets))
+                    # the pairs of one event may be more than fit
+                    for start in range(0, len(rows), max_rows):
+                        chosen: Any = pa.array(rows[start : start + max_rows])
+                        columns = [array.take(chosen) for array in arrays]
+                        columns += [array.slice(start, max_rows) for array in pairs]
+                        yield pa.RecordBatch.from_arrays(columns, names=names)
+
+    def _load(self) -> tuple[LoadedQueries, KnownIds, int]:
+        """Return the queries, all their ids, and the bytes that a pair may have."""
+        queries = load_cached(self.place.open_on_worker(), self.stream, self.index)
+        # an index knows all its ids: each match takes its own from these
+        ids = as_known_ids(queries.index.match([]).known_ids)
+        # reckoned with the longest id, so that a piece stays below its limit
+        return queries, ids, ids.measure_longest() + PAIR_BYTES
 
     def _build_result(self, piece: Matches, ids: KnownIds, versions: QueryVersions) -> Array:
         if self.output == "pairs":
@@ -267,6 +317,18 @@ class Matcher:
         result = build_id_lists(piece, ids) if self.output == "array" else count_matches(piece)
         names = list(ADDED_COLUMNS[self.output])
         return pa.StructArray.from_arrays([result, list_errors(piece)], names=names)
+
+
+def _limit_rows(kept: Sequence[Array], pair_bytes: int) -> int:
+    """Return how many rows of pairs leave at once, of events with these columns."""
+    events = max(len(kept[0]), 1) if kept else 1
+    average = pair_bytes + sum(array.nbytes for array in kept) // events
+    # a few long texts among short ones may be those that repeat
+    texts: list[Any] = [
+        array for array in kept if pa.types.is_string(array.type) or pa.types.is_binary(array.type)
+    ]
+    longest = sum(pc.max(pc.binary_length(array)).as_py() or 0 for array in texts)
+    return max(1, min(MAX_PIECE_BYTES // average, MAX_TEXT_BYTES // max(longest, 1)))
 
 
 def split_matches(matches: Matches, max_pairs: int) -> Iterator[Matches]:
@@ -319,19 +381,25 @@ def build_pairs(piece: Matches, ids: KnownIds, versions: QueryVersions) -> Array
     >>> [[tuple(pair.values()) for pair in event] for event in pairs]
     [[('p', 'v0', None), ('q', 'v1', None)], [(None, None, 'bad')], [('q', 'v1', None)]]
     """
-    invalid = sorted(event - piece.first for event in piece.errors)
-    # each invalid event gets a row of its own, which moves the offsets behind it
-    offsets = piece.offsets + np.searchsorted(invalid, np.arange(len(piece.offsets)))
-    rows = np.insert(np.arange(piece.total), piece.offsets[invalid], -1)  # -1 for an error
-    chosen: Any = pa.array(rows, mask=rows < 0)
-    errors = {int(offsets[event]): piece.errors[piece.first + event] for event in invalid}
-    arrays = [
-        ids.take(piece.positions).take(chosen),
-        versions.get(piece.positions).take(chosen),
-        _build_texts(len(rows), errors),
-    ]
+    offsets, pairs = list_pairs(piece, ids, versions)
     names = list(ADDED_COLUMNS["pairs"])
-    return _build_lists(offsets, pa.StructArray.from_arrays(arrays, names=names))
+    return _build_lists(offsets, pa.StructArray.from_arrays(pairs, names=names))
+
+
+def list_pairs(piece: Matches, ids: KnownIds, versions: QueryVersions) -> tuple[Any, list[Array]]:
+    """Return the ids, versions and errors of all pairs, and where those of each event begin."""
+    positions: Any = pa.array(piece.positions)
+    texts = [ids.take(positions), versions.get(piece.positions)]
+    offsets, errors = piece.offsets, {}
+    if piece.errors:
+        invalid = sorted(event - piece.first for event in piece.errors)
+        # each invalid event gets a row of its own, which moves the offsets behind it
+        offsets = piece.offsets + np.searchsorted(invalid, np.arange(len(piece.offsets)))
+        rows = np.insert(np.arange(piece.total), piece.offsets[invalid], -1)  # -1 for an error
+        chosen: Any = pa.array(rows, mask=rows < 0)
+        texts = [text.take(chosen) for text in texts]
+        errors = {int(offsets[event]): piece.errors[piece.first + event] for event in invalid}
+    return offsets, [*texts, _build_texts(len(texts[0]), errors)]
 
 
 def _build_lists(offsets: Any, values: Array) -> Array:

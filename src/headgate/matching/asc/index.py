@@ -108,7 +108,8 @@ class AscIndex(ConfigurableIndex[AscOptions]):
 
     def reserve(self, ids: Sequence[str], stop: int) -> None:
         """Give out the positions below `stop` that are free yet, to these ids, without a query."""
-        self._ids += ids[len(self._ids) : stop]
+        for query_id in ids[len(self._ids) : stop]:
+            self._ids.append(query_id)
 
     def estimate_size(self, query: Query) -> BitmapSize | None:
         """Return about how large the bitmaps are with a query; None if it must be scanned."""
