@@ -388,8 +388,7 @@ def build_pairs(piece: Matches, ids: KnownIds, versions: QueryVersions) -> Array
 
 def list_pairs(piece: Matches, ids: KnownIds, versions: QueryVersions) -> tuple[Any, list[Array]]:
     """Return the ids, versions and errors of all pairs, and where those of each event begin."""
-    positions: Any = pa.array(piece.positions)
-    texts = [ids.take(positions), versions.get(piece.positions)]
+    texts = [ids.take(piece.positions), versions.get(piece.positions)]
     offsets, errors = piece.offsets, {}
     if piece.errors:
         invalid = sorted(event - piece.first for event in piece.errors)
