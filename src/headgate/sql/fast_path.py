@@ -98,17 +98,28 @@ class FastPath:
         """
         atoms, readers, parts = self._atoms, self._test_readers, []
         pieces = iter(text.split(" AND "))
-        for piece in pieces:
+        for torn in pieces:
+            piece = torn
             part = atoms.get(piece)
             if part is None:
                 name, _, test = piece.partition(" ")
                 operator, _, operand = test.partition(" ")
+                # the AND of a BETWEEN has torn it, too
+                if operator == "BETWEEN":
+                    high = next(pieces, "")
+                    piece, operand = f"{piece} AND {high}", f"{operand} AND {high}"
+                    part = atoms.get(piece)
+                    if part is not None:
+                        parts.append(part)
+                        continue
                 # here and not in a function, for most of a load is this: an atom in its commonest
                 # spelling on a column that was met before
                 try:
                     part = readers[name][operator](operand)
                 except (KeyError, ValueError):
-                    part = self._read_piece(piece, pieces)
+                    # a BETWEEN is whole again
+                    is_whole = operator == "BETWEEN"
+                    part = self._bind(piece) if is_whole else self._read_piece(piece, pieces)
                     if part is None:
                         return None
                 else:

@@ -89,6 +89,11 @@ def make_test_readers(column: Column) -> TestReaders:
             cuts = _join_neighbours(cuts)
         return Within(column, ValueSet(cuts, False), "list")
 
+    def read_exclusion(operand: str) -> Within:
+        if operand[:3] != "IN ":
+            raise _Uncommon
+        return Within(column, ValueSet(read_list(operand[3:]).values.cuts, True), "exclusion")
+
     def read_null_test(operand: str) -> IsNull:
         if operand not in _NULL_TESTS:
             raise _Uncommon
@@ -102,6 +107,7 @@ def make_test_readers(column: Column) -> TestReaders:
         ">": read_greater,
         "<=": read_at_most,
         "IN": read_list,
+        "NOT": read_exclusion,
         "IS": read_null_test,
     }
     # BETWEEN of texts is left to the general way.
