@@ -125,7 +125,7 @@ def sort_spatially(low, high, fan_out):
     return order
 
 
-@plain_kernel
+@kernel
 def search_tree(nodes, end, query, only_first, out):
     """Write the ids of the active boxes that overlap a box into `out`, and return how many.
 
@@ -154,6 +154,7 @@ def search_tree(nodes, end, query, only_first, out):
                 return hits
         # Forward into the node's first child, or to the row behind a box.
         row += 1
+    # which allocates a stack, so that this kernel is no plain one
     out[:hits].sort()
     return hits
 
