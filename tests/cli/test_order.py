@@ -42,7 +42,8 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clauses = [f"a = {n} AND b < {n % 7}" for n in range(110)]
     _write("few.sql", [*clauses[:9], "t LIKE 'x%'"])
     _write("q.sql", clauses)
-    _write("keyed.sql", [*clauses, "t LIKE 'x%'"])
+    # so many patterns in a query are not for bitmaps
+    _write("keyed.sql", [*clauses, " OR ".join(f"t LIKE '{letter}%'" for letter in "uvwxyz")])
     wide = ", ".join(f"a{n} INT" for n in range(12))
     queries = (f"CREATE QUERY q{n} AS SELECT * FROM w WHERE a{n} = 1;" for n in range(12))
     Path("wide.sql").write_text(f"CREATE STREAM w ({wide});" + "\n".join(queries))

@@ -169,11 +169,12 @@ def _assemble_group(name: str, members: Mapping[str, Any]) -> Any:
 
 
 def _list_fields(group: Any) -> Sequence[str]:
-    """Return the names of the fields of a group or of its class."""
+    """Return the names of the fields that a group or its class is made from."""
     if hasattr(group, "_fields"):
         names: Sequence[str] = group._fields
         return names
-    return [field.name for field in fields(group)]
+    # the others it computes itself
+    return [field.name for field in fields(group) if field.init]
 
 
 def _align(size: int) -> int:
