@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -41,6 +41,9 @@ from headgate.spark.transport import (
 )
 from headgate.spark.worker import IndexConfig, QueryVersions, load_cached
 
+if TYPE_CHECKING:
+    from headgate.spark.sharded_routing import ShardedRoute
+
 Output = Literal["array", "pairs", "count"]
 
 RESULT_TYPES: dict[Output, str] = {
@@ -63,7 +66,8 @@ def route(
     output: Output = "array",
     keep: Literal["*"] | Sequence[str] = "*",
     index: str = "auto",
-) -> Route:
+    shards: int = 1,
+) -> Route | ShardedRoute:
     """Return a function for `df.transform` that says which queries want each row.
 
     The queries are fixed when `route` is called. A row that is not valid has an error and no
@@ -83,10 +87,14 @@ def route(
         The columns of the DataFrame to keep.
     index : str
         The kind of index, such as "keyed" or "be_tree"; "auto" chooses one.
+    shards : int
+        Among how many shards the queries are divided, where there are more than one worker holds.
+        An event is sent to each shard that could match it, which costs a shuffle. Ids in the output
+        "array" are then in the order of the alphabet, and a streaming DataFrame has "pairs" only.
 
     Returns
     -------
-    Route
+    Route or ShardedRoute
         A function from DataFrame to DataFrame.
 
     Raises
@@ -105,6 +113,8 @@ def route(
         raise UsageError(f"no output `{output}`; {did_you_mean(str(output), RESULT_TYPES)}")
     if isinstance(keep, str) and keep != "*":
         raise UsageError(f"`keep` is '*' or a list of columns; did you mean [{keep!r}]?")
+    if shards < 1:
+        raise UsageError(f"{shards} shards hold no query; ask for at least 1")
     query_set, place = _open_queries(queries)
     # an empty index checks the kind and the stream before anything is packed
     chosen = build_index(QuerySet(query_set.schema), index, stream=stream).stream
@@ -114,17 +124,16 @@ def route(
     if left_out:
         kinds = "joins, aggregates, DISTINCT and row windows"
         warn(f"left out: {kinds} are not routed: {join_first(left_out)}")
-    used = {
-        c.name for query in query_set.filters(chosen.name) for c in collect_columns(query.where)
-    }
-    return Route(
-        chosen,
-        tuple(attribute for attribute in chosen if attribute.name in used),
-        place or pack_queries(query_set),
-        IndexConfig(index),
-        output,
-        None if keep == "*" else tuple(keep),
-    )
+    filters = query_set.filters(chosen.name)
+    names = {c.name for query in filters for c in collect_columns(query.where)}
+    used = tuple(attribute for attribute in chosen if attribute.name in names)
+    kept = None if keep == "*" else tuple(keep)
+    if shards > 1 and len(filters) > 1:
+        from headgate.spark.sharded_routing import ShardedRoute, divide_among_shards
+
+        guards, places = divide_among_shards(filters, query_set.schema, shards)
+        return ShardedRoute(chosen, used, guards, places, IndexConfig(index), output, kept)
+    return Route(chosen, used, place or pack_queries(query_set), IndexConfig(index), output, kept)
 
 
 def _open_queries(queries: object) -> tuple[QuerySet, SharedSnapshot | None]:
@@ -178,7 +187,7 @@ class Route:
         UsageError
             If a column has the name of one that is added.
         """
-        kept = _select_kept(frame, self.keep, ADDED_COLUMNS[self.output])
+        kept = select_kept(frame, self.keep, ADDED_COLUMNS[self.output])
         inputs = select_columns(frame, self.stream, self.used)
         names = tuple(inputs) or (NO_ATTRIBUTE,)
         # only paths and names are pickled; each worker opens the snapshot itself
@@ -188,7 +197,7 @@ class Route:
         return _add_result(frame, kept, match(*inputs.values() or [F.lit(True)]), self.output)
 
 
-def _select_kept(
+def select_kept(
     frame: DataFrame, keep: tuple[str, ...] | None, added: tuple[str, ...]
 ) -> list[Column] | None:
     """Return the columns to keep; None for all. None may have the name of one that is added."""
@@ -253,6 +262,13 @@ class Matcher:
                 for piece in split_matches(matches, max_pairs):
                     yield self._build_result(piece, ids, queries.versions)
 
+    def report_errors(self, reasons: Sequence[str]) -> Array:
+        """Return the results of events that are not valid, for these reasons."""
+        nothing = np.zeros(0, np.int64)
+        offsets = np.zeros(len(reasons) + 1, np.int64)
+        piece = Matches(offsets, nothing, (), dict(enumerate(reasons)))
+        return self._build_result(piece, pa.array([], pa.string()), QueryVersions(lambda _: ()))
+
     def _build_result(self, piece: Matches, ids: Array, versions: QueryVersions) -> Array:
         if self.output == "pairs":
             return build_pairs(piece, ids, versions)
@@ -286,7 +302,7 @@ def split_matches(matches: Matches, max_pairs: int) -> Iterator[Matches]:
 
 def build_id_lists(piece: Matches, ids: Array) -> Array:
     """Return the ids of the queries that want each event, in order of position."""
-    return _build_lists(piece.offsets, ids.take(piece.in_order().positions))
+    return build_lists(piece.offsets, ids.take(piece.in_order().positions))
 
 
 def count_matches(piece: Matches) -> Array:
@@ -323,10 +339,11 @@ def build_pairs(piece: Matches, ids: Array, versions: QueryVersions) -> Array:
         _build_texts(len(rows), errors),
     ]
     names = list(ADDED_COLUMNS["pairs"])
-    return _build_lists(offsets, pa.StructArray.from_arrays(arrays, names=names))
+    return build_lists(offsets, pa.StructArray.from_arrays(arrays, names=names))
 
 
-def _build_lists(offsets: Any, values: Array) -> Array:
+def build_lists(offsets: Any, values: Array) -> Array:
+    """Return lists of the values between neighbouring offsets."""
     return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), values)
 
 
