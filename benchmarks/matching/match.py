@@ -223,7 +223,7 @@ MATCH = (
         patterns,
         (3_000,),
         (SCAN,),
-        events=500,
+        events=8_000,  # more texts than an index remembers
     ),
 )
 

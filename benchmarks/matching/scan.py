@@ -23,7 +23,7 @@ EVENTS = 20_000
 MIN_EVENTS = 50
 MATCHING = 0.001
 
-Numbers = npt.NDArray[np.int64]
+Numbers = npt.NDArray[np.signedinteger[Any]]
 Pairs = tuple[Numbers, Numbers]  # the number of the event and of the rule
 
 

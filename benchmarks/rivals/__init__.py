@@ -13,6 +13,8 @@ on conjunctions, of which a query with OR has two or more, and on one thread.
 |               | has intervals, of which a covering one is tested first                         |
 | `propagation` | Propagation: queries hashed by one or two of their equality predicates         |
 
+Not from a paper is `bare`: the least that matching conjunctions of ranges takes, as a yardstick.
+
 "Adaptive two-level optimization for selection predicates of multiple continuous queries", section
 6, has orders of evaluation. In `routing`, on the bitmaps of `headgate.matching.asc`: Ticket Routing
 (eddies), a random order, A-Greedy (one order, kept greedy by a profile of the latest events), and

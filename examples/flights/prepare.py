@@ -2,7 +2,7 @@
 
     python examples/flights/prepare.py [--flights N]
 
-The events are JSON lines, two files for each month, so that a batch of one keeps two cores busy.
+The events are JSON lines, two files for each month, so that a batch of some keeps all cores busy.
 The generated queries and those of `queries.sql` are 10,000 together. Events that are there already
 stay. Asked for another number of flights than before, this first removes `data/` with the output in
 it, which belongs to the other flights.

@@ -19,7 +19,7 @@ import typing
 from headgate.errors import HeadgateError
 from headgate.findings import Explanation, Finding, check, explain
 from headgate.implication import Implication, Relaxation, implies, relax
-from headgate.matching import Index, Matches, build_index
+from headgate.matching import Index, MatchedIds, Matches, build_index
 from headgate.predicate import Answer
 from headgate.queries import Query, QuerySet, queries_from_dataframe, read_queries
 from headgate.schema import Schema, Stream
@@ -34,6 +34,7 @@ __all__ = [
     "HeadgateError",
     "Implication",
     "Index",
+    "MatchedIds",
     "Matches",
     "Query",
     "QuerySet",

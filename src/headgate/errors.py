@@ -258,7 +258,9 @@ def did_you_mean(word: str, choices: Iterable[str]) -> str:
     names = list(choices)
     # By lower case, so that a wrong case is close.
     folded = {name.lower(): name for name in names}
-    close = get_close_matches(word.lower(), folded, n=1, cutoff=0.6)
+    # What is only the beginning of a name is meant to be that one.
+    begun = [name for name in folded if len(word) > 2 and name.startswith(word.lower())]
+    close = begun[:1] or get_close_matches(word.lower(), folded, n=1, cutoff=0.6)
     if close:
         return f"did you mean `{folded[close[0]]}`?"
     if not names:

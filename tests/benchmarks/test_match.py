@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from benchmarks import EXPERIMENTS, Disagreement, Result, run_rounds
-from benchmarks.matching import match, matchers
+from benchmarks.matching import in_process, match, matchers
 from benchmarks.matching.matchers import Matcher, match_by_index, match_by_numpy
 from benchmarks.rivals.counting import SiftByStepsIndex, SiftIndex
 from benchmarks.workloads import Conjunctions, generate_range_queries
@@ -49,6 +49,15 @@ def test_updates() -> None:
     assert measured.contestants == ("updated", "built anew")
     (fact,) = measured.facts
     assert fact == "seconds for 5 inserts and 5 deletes, at 500"
+
+
+@pytest.mark.parametrize(("name", "size"), [("arrow-pass", 500), ("one-event", 300)])
+def test_in_process(name: str, size: int) -> None:
+    """Every way of reading an event leads to the same matches as the kernel alone."""
+    experiment = replace(EXPERIMENTS[name], sizes=(size,))
+    measured = run_rounds(experiment, repeats=1, scale=0.005 if name == "arrow-pass" else 1)
+    assert len(measured.contestants) == 3
+    assert in_process.KERNEL in measured.contestants
 
 
 def test_scale() -> None:

@@ -15,6 +15,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from headgate.cli.app import app, main
+from headgate.cli.explain import MAX_SHOWN_PARTS
 
 SCHEMA = """CREATE STREAM s (a INT CHECK (a >= 0), t STRING, p DECIMAL(10, 2), d DOUBLE);"""
 QUERIES = (
@@ -135,10 +136,12 @@ def test_all_well_exits_with_0(files: Path) -> None:
 
 
 def test_explain_speaks_to_a_person(files: Path) -> None:
-    """The index says when it evaluates the query and why it was chosen; constants are words."""
+    """An index says when it evaluates the query and why it was chosen; constants are words."""
     query = "CREATE QUERY q AS SELECT * FROM s WHERE a > 3 AND a < 2;"
     (files / "empty.sql").write_text(SCHEMA + query)
-    printed = run("explain", "-q", "empty.sql", "q", "--event", '{"a": 1}').stdout
+    arguments = ("explain", "-q", "empty.sql", "q", "--event", '{"a": 1}')
+    assert "index" not in run(*arguments).stdout
+    printed = run(*arguments, "--index", "auto").stdout
     assert "TRUE when  never\n" in printed
     assert "index      scan: evaluated for every event\n" in printed
     assert "           chosen because there are fewer than 100 queries\n" in printed
@@ -174,17 +177,64 @@ def test_explain_names_each_atom_and_a_flip() -> None:
     assert run("explain", "-q", "q.sql", "small", "--event", '{"a": 3}').exit_code == 0
 
 
+def test_explain_shows_what_decides_of_many_parts(files: Path) -> None:
+    """A rule of hundreds of patterns stays readable, and a long value is said once."""
+    hashes = [f"{number:08x}" for number in range(0x1000, 0x1000 + 600)]
+    where = " OR ".join(f"t LIKE '%MD5={text}%'" for text in hashes)
+    rule = {"id": "h", "stream": "s", "where": where, "metadata": {"title": "Bad drivers"}}
+    (files / "h.jsonl").write_text(json.dumps(rule) + "\n")
+    event = json.dumps({"t": f"MD5={hashes[-1]} {'x' * 300}"})
+    arguments = ("explain", "-s", "s.sql", "-q", "h.jsonl", "h", "--event", event)
+    lines = run(*arguments).stdout.splitlines()
+    assert 'metadata   {"title": "Bad drivers"}' in "\n".join(lines)
+    tree = "\n".join(lines[lines.index("✓ TRUE  OR") :])
+    # the only part that is TRUE, and the first that are not
+    assert tree.count("✓ TRUE  t LIKE") == 1
+    assert f"✓ TRUE  t LIKE '%MD5={hashes[-1]}%'" in tree
+    assert tree.count("✗ FALSE  t LIKE") == MAX_SHOWN_PARTS - 1
+    assert f"✗ FALSE  … and {600 - MAX_SHOWN_PARTS} more parts" in tree
+    assert tree.count("(t = ") == 1
+    assert "characters; --format json has all)" in " ".join(lines)
+    data = json.loads(run(*arguments, "--format", "json").stdout)
+    assert len(data["conditions"]) == 600
+    assert data["metadata"] == '{"title": "Bad drivers"}'
+
+
+def test_ctrl_c_while_the_commands_are_imported_is_no_traceback(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Importing takes a second, in which people change their minds."""
+
+    def interrupt(*_: object) -> object:
+        raise KeyboardInterrupt
+
+    import headgate.cli
+
+    monkeypatch.setattr("builtins.__import__", interrupt)
+    with pytest.raises(SystemExit) as ended:
+        headgate.cli.main()
+    monkeypatch.undo()
+    assert ended.value.code == 130
+
+
+def test_the_beginning_of_an_id_is_enough_for_a_hint(files: Path) -> None:
+    assert "did you mean `named`" in str(run("explain", "-q", "q.sql", "nam").exception)
+    streams = "".join(f"CREATE STREAM s{number} (a INT);" for number in range(30))
+    (files / "many.sql").write_text(streams)
+    message = str(run("match", "-q", "many.sql", "e.jsonl").exception)
+    assert message.endswith("s6, s7 and 22 more; choose one with --stream NAME")
+
+
 def test_explain_an_event_of_a_file(files: Path) -> None:
-    """The event at a line is explained as if it were given, without an index over all queries."""
+    """The event at a line is explained as if it were given."""
     arguments = ("explain", "-q", "q.sql", "small", "--events", "e.jsonl", "--line", "3")
     result = run(*arguments, "--format", "json")
     data = json.loads(result.stdout)
     given = run("explain", "-q", "q.sql", "small", "--event", '{"a": 7}', "--format", "json")
     expected = json.loads(given.stdout)
     assert data.pop("source") == {"file": "e.jsonl", "line": 3}
-    assert expected.pop("found") is not None
-    assert data.pop("found") is None
     assert data == expected
+    assert data["found"] is None
     assert result.exit_code == given.exit_code == 1
     table = run(*arguments)
     assert "event      e.jsonl:3\n" in table.stdout
@@ -198,8 +248,70 @@ def test_explain_an_event_of_a_file(files: Path) -> None:
 def test_explain_reads_only_its_query(files: Path) -> None:
     """Others may be broken, or many."""
     (files / "b.sql").write_text(QUERIES + "CREATE QUERY bad AS SELECT * FROM s WHERE b = 1;")
-    result = ran("explain", "-q", "b.sql", "small", "--events", "e.jsonl", "--line", "1")
-    assert (result.returncode, result.stderr) == (0, "")
+    for event in (("--events", "e.jsonl", "--line", "1"), ("--event", '{"a": 3}'), ()):
+        result = ran("explain", "-q", "b.sql", "small", *event)
+        assert (result.returncode, result.stderr) == (0, "")
+
+
+def test_explain_a_published_query(files: Path) -> None:
+    """It is the same as in the files that were published, with an index too."""
+    run("publish", "-q", "q.sql", "--to", "p")
+    for more in ((), ("--event", '{"a": 7}'), ("--index", "keyed")):
+        published, written = (
+            run("explain", *source, "small", *more)
+            for source in (("--published", "p"), ("-q", "q.sql"))
+        )
+        assert (published.stdout, published.exit_code) == (written.stdout, written.exit_code)
+        assert published.stdout
+    missing = ran("explain", "--published", "p", "smal")
+    assert (missing.returncode, "did you mean `small`?" in missing.stderr) == (3, True)
+    both = ran("explain", "--published", "p", "-q", "q.sql", "small")
+    assert (both.returncode, "either files with -q, or --published" in both.stderr) == (2, True)
+    (files / "p/1/0-base.arrow").write_bytes(b"")
+    assert ran("explain", "--published", "p", "small").returncode == 3
+
+
+def test_publish_a_change(files: Path) -> None:
+    """Queries are added, changed in their places, or removed; the rest is not given again."""
+
+    def publish(*arguments: str) -> dict[str, object]:
+        return dict(json.loads(run("publish", "--to", "p", *arguments, "--format", "json").stdout))
+
+    total = publish("-q", "q.sql")["queries"]
+    assert isinstance(total, int)
+    (files / "c.jsonl").write_text(
+        '{"id": "small", "where": "a <= 3"}\n{"id": "new", "where": "a = 5"}\n{"id": "bad"}\n'
+    )
+    first = publish("--add", "c.jsonl", "--remove", "named")
+    assert first | {"seconds": 0} == {
+        "version": 2,
+        "queries": total,
+        "seconds": 0,
+        "added": 1,
+        "removed": 1,
+        "updated": 1,
+        "refused": 1,
+    }
+    assert "a <= 3" in run("explain", "--published", "p", "small").stdout
+    again = publish("--add", "c.jsonl")
+    assert [again[key] for key in ("version", "added", "removed", "updated")] == [2, 0, 0, 0]
+    assert (
+        "nothing changed; version 2 stays" in run("publish", "--to", "p", "--add", "c.jsonl").stdout
+    )
+    (files / "bad.jsonl").write_text('{"id": "bad"}')
+    for arguments, code, said in (
+        (("--remove", "named"), 3, "no query `named`"),
+        (("--add", "bad.jsonl"), 3, "all queries were refused"),
+        (("--add", "bad.jsonl", "--strict"), 3, "0 of 1 queries accepted"),
+        (("--add", "c.jsonl", "-q", "q.sql"), 2, "give one or the other"),
+        ((), 2, "which queries?"),
+    ):
+        refused = ran("publish", "--to", "p", *arguments)
+        assert (refused.returncode, said in refused.stderr) == (code, True)
+    (files / "more.sql").write_text("CREATE STREAM r (a INT); CREATE QUERY r AS SELECT * FROM r;")
+    refused = ran("publish", "--to", "p", "--add", "more.sql")
+    assert "a change cannot declare streams" in refused.stderr
+    assert run("publish", "--to", "p", "--remove", "new").exit_code == 0
 
 
 def test_explain_notes_what_other_queries_would_see(files: Path) -> None:

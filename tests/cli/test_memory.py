@@ -108,6 +108,9 @@ def test_theorems_are_named_only_on_request() -> None:
     assert "C3" not in plain
     assert "criterion: Theorem 5.6, C3 fails; rows that break the query were built" in explained
     assert "Arasu et al." in explained
+    bounded = run("check", "-q", "table.sql", "--id", "q4_distinct", "--explain").stdout
+    assert "criterion: Theorem 5.10 holds" in bounded
+    assert "C3: a stream needs one extreme at most" in bounded
     result = run("check", "-q", "table.sql", "--id", "q4", "--format", "json")
     (finding,) = json.loads(result.stdout)["queries"]
     assert finding["memory"]["criterion"] == "Theorem 5.6, C3"

@@ -84,7 +84,7 @@ def texts(parts: st.SearchStrategy[bytes]) -> st.SearchStrategy[bytes]:
 @contextmanager
 def written(name: str, content: bytes) -> Iterator[Path]:
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        for module in ("file_access", "json_lines", "csv_records"):
+        for module in ("file_access", "json_lines", "csv_records", "csv_columns"):
             patch.setattr(f"headgate.events.{module}.MAX_RECORD", LIMIT)
         patch.setattr(file_pieces, "RECORDS_PER_MARK", 3)
         path = Path(folder) / name

@@ -9,7 +9,14 @@ from pathlib import Path
 import pytest
 
 from headgate.errors import EventError
-from headgate.events import EventBatch, Piece, json_columns, parse_json_lines, read_piece
+from headgate.events import (
+    EventBatch,
+    Piece,
+    json_columns,
+    parse_json_lines,
+    plain_rows,
+    read_piece,
+)
 from headgate.events.json_columns import parse_json_block
 from headgate.events.line_blocks import BlockReader, join_lines
 from headgate.schema import BIGINT, DOUBLE, INT, STRING, TIMESTAMP, DecimalType, Stream
@@ -25,8 +32,8 @@ def unusual(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
         left.extend(lines)
         return parse_json_lines(lines, declared, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(json_columns, "MIN_LINES", 1)
-    monkeypatch.setattr(json_columns, "MIN_LINES_TO_LOAD", 1)
+    monkeypatch.setattr(plain_rows, "MIN_LINES", 1)
+    monkeypatch.setattr(plain_rows, "MIN_LINES_TO_LOAD", 1)
     monkeypatch.setattr(json_columns, "parse_json_lines", record)
     return left
 

@@ -10,7 +10,7 @@ import pytest
 
 import headgate as hg
 from headgate.errors import UsageError
-from headgate.matching import KINDS, ScanIndex, get_index_class
+from headgate.matching import KINDS, ScanIndex, auto, get_index_class
 from headgate.matching.auto import MIN_INDEXED_QUERIES as ENOUGH
 from headgate.matching.auto import AutoIndex
 from headgate.queries import Query, QuerySet
@@ -44,14 +44,18 @@ def simple(count: int) -> list[Query]:
     ]
 
 
-def test_values_of_few_attributes_are_in_bitmaps() -> None:
+def test_values_of_few_attributes_are_in_bitmaps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Until a query comes that is none for them, or too many do."""
+    monkeypatch.setattr(auto, "MAX_BITMAP_BYTES", 4 << 20)
     index = AutoIndex.build(STREAM, simple(ENOUGH + 1))
     assert index.describe()["kind"] == "asc"
     assert "bitmaps" in index.describe()["chosen_because"]
     index.insert(query(STREAM, "text", "string_x LIKE 'a%'"))
+    assert index.describe()["kind"] == "asc"
+    any_letter = " OR ".join(f"string_x LIKE '{letter}%' AND int_x > 3" for letter in "bcdef")
+    index.insert(query(STREAM, "texts", any_letter))
     assert index.describe()["kind"] == "keyed"
-    assert len(index) == ENOUGH + 2
+    assert len(index) == ENOUGH + 3
     lists_of_values = [
         query(STREAM, f"q{n}", f"int_x IN ({', '.join(map(str, range(2 * n, 400_000, 200)))})")
         for n in range(ENOUGH)
@@ -72,26 +76,53 @@ def test_values_of_few_attributes_are_in_bitmaps() -> None:
         [*simple(ENOUGH + 40), *queries(ENOUGH + 60)[-20:]],
     ],
 )
-def test_positions_outlive_the_change(drawn: list[Query]) -> None:
+def test_positions_outlive_the_change(drawn: list[Query], monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever is removed and updated before and after, ids and positions are those of scan."""
+    monkeypatch.setattr(auto, "MAX_BITMAP_ATTRIBUTES", 4)
     rows = random_rows(Random(2), STREAM, 50)
-    auto, scan = AutoIndex(STREAM), ScanIndex(STREAM)
+    chosen, scan = AutoIndex(STREAM), ScanIndex(STREAM)
     kinds = set()
     for n, one in enumerate(drawn):
-        assert auto.insert(one) == scan.insert(one)
-        for index in (auto, scan):
+        assert chosen.insert(one) == scan.insert(one)
+        for index in (chosen, scan):
             if n % 5 == 4:
                 index.remove(f"q{n - 2}")
         if n % 7 == 6:
             changed = query(STREAM, one.id, "TRUE")
-            assert auto.update(changed) == scan.update(changed)
+            assert chosen.update(changed) == scan.update(changed)
         if n % 10 == 0:
-            assert lists(auto.match(rows)) == lists(scan.match(rows))
-            kinds.add(auto.describe()["kind"])
+            assert lists(chosen.match(rows)) == lists(scan.match(rows))
+            kinds.add(chosen.describe()["kind"])
     assert kinds >= {"scan", "keyed"}
-    assert len(auto) == len(scan)
-    actual, expected = auto.match(rows).in_order(), scan.match(rows)
+    assert len(chosen) == len(scan)
+    actual, expected = chosen.match(rows).in_order(), scan.match(rows)
     assert actual.positions.tolist() == expected.positions.tolist()
+
+
+def test_wide_conditions_are_keyed() -> None:
+    """Where no row of a bitmap drops anybody, bitmaps would be read to their end."""
+    names = [a.name for a in STREAM if a.type.family == "number"]
+    wide = [
+        query(STREAM, f"q{n}", " AND ".join(f"{name} > {n % 9}" for name in names))
+        for n in range(20 * ENOUGH)
+    ]
+    narrow = [query(STREAM, f"q{n}", f"int_x = {n} AND int_y > 3") for n in range(20 * ENOUGH)]
+    assert AutoIndex.build(STREAM, narrow).describe()["kind"] == "asc"
+    index = AutoIndex.build(STREAM, wide)
+    assert index.describe()["kind"] == "keyed"
+    assert "as estimated" in index.describe()["chosen_because"]
+    # one by one, the choice is made again each time when there are twice as many
+    index = AutoIndex(STREAM)
+    for one in [*narrow[: 3 * ENOUGH], *(query(STREAM, f"w{q.id}", "TRUE") for q in wide)]:
+        index.insert(one)
+    assert len(index) == 23 * ENOUGH
+
+
+def test_many_queries_are_keyed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A build of more than bitmaps may hold makes none."""
+    monkeypatch.setattr(auto, "MAX_BITMAP_QUERIES", 2 * ENOUGH)
+    monkeypatch.setattr(AutoIndex, "_build_bitmaps", lambda _self, queries: 1 / (len(queries) < 1))
+    assert AutoIndex.build(STREAM, simple(2 * ENOUGH + 1)).describe()["kind"] == "keyed"
 
 
 def test_threads_are_kept() -> None:

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from headgate.matching.keyed import index as keyed_index
+from headgate.matching.keyed import stored
 from headgate.matching.keyed.index import KeyedIndex, build_from_snapshot
 from headgate.matching.keyed.segment import Segment, build_segment
 from headgate.matching.matches import Numbers
@@ -45,7 +45,7 @@ def test_a_base_is_filed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         filed.append(len(encoded))
         return build_segment(encoded, positions, schema)
 
-    monkeypatch.setattr(keyed_index, "build_segment", counted)
+    monkeypatch.setattr(stored, "build_segment", counted)
     for step in range(4):
         snapshot = publish(QuerySet(schema, queries), tmp_path)
         index = build_from_snapshot(snapshot, stream)

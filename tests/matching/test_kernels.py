@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import product
@@ -16,9 +16,10 @@ import pytest
 from headgate.matching.encoding.kernels import group_by_row
 from headgate.matching.keyed import build
 from headgate.matching.keyed.index import KeyedIndex
-from headgate.matching.keyed.kernels import records
+from headgate.matching.keyed.kernels import clusters, rows
 from headgate.matching.keyed.kernels.entries import key_entries
 from headgate.matching.keyed.kernels.keys import choose_keys, find_deciding
+from headgate.matching.keyed.kernels.programs import compile_programs, program_holds
 from headgate.queries import Query
 from headgate.schema import INT, Attribute, Stream
 from headgate.snapshot.arrays.atoms import COMPARE, CONSTANT, IS_NULL, MATCHES, WITHIN
@@ -188,86 +189,301 @@ def runs(codes: set[int]) -> list[tuple[int, int]]:
     return list(zip(lows, highs, strict=True))
 
 
-def test_oracle_records() -> None:
-    """What stands in the records, read as their docstring has it, is what was put into them."""
+Intervals = list[tuple[int, int]]
+Condition = tuple[int, Intervals]  # the column, and the codes that it accepts
+FIRST, SECOND, REMAINING = range(3)  # what is left of a query: a row, with a program once or more
+GREATEST = (1, 7, 63, 64, 200, 253, 254, 255, 256, 300, 5_000)
+
+
+def test_oracle_clusters() -> None:
+    """What the layout of clusters says, read as its docstrings have it, is what was put into it."""
     random = Random(seed(3))
-    bitmaps = sum(check_records(random) for _ in range(case_count(60)))
-    assert bitmaps > at_least(20)
+    counts = Counter[str]()
+    for _ in range(case_count(60)):
+        check_clusters(random, counts)
+    assert counts["bitmaps"] > at_least(20)
+    met = "tables", "bounds", "masks", "gaps", "wide", "programs", "bitmaps with programs"
+    assert min(counts[name] for name in met) > at_least(10), counts
 
 
-def check_records(random: Random) -> int:
-    """Random clusters of rows, some with a bitmap; gives how many have one."""
-    sizes = [random.choice((1, 3, 70, 130, 200)) for _ in range(random.randint(1, 4))]
+def random_condition(random: Random, columns: int, greatest: Sequence[int]) -> Condition:
+    """A set of codes: short, wide, within 64 codes, or with gaps; now and then it holds NULL."""
+    column = random.randrange(columns)
+    if random.random() < 0.1:
+        return column, [random.choice(((0, 0), (1, greatest[column])))]
+    low = random.randint(1, greatest[column])
+    span = random.choice((1, 3, 64, 65, greatest[column]))
+    inside = range(low, min(low + span, greatest[column] + 1))
+    if random.random() < 0.6:
+        return column, [(inside[0], inside[-1])]
+    dense = random.choice((0.1, 0.5, 0.9))
+    return column, runs({code for code in inside if random.random() < dense} | {inside[-1]})
+
+
+def check_clusters(random: Random, counts: Counter[str]) -> None:
+    """Random clusters of queries, some with a bitmap; each accepts the events that it should."""
+    columns = random.choice((1, 3, 62, 64, 70))
+    greatest = [random.choice(GREATEST) for _ in range(columns)]
+    sizes = [random.choice((1, 3, 8, 64, 70, 130, 256, 300)) for _ in range(random.randint(1, 4))]
+    shared = [
+        random_condition(random, columns, greatest) for _ in range(random.choice((4, 12, 90)))
+    ]
+    conditions = [random.sample(shared, random.randint(1, 4)) for _ in range(sum(sizes))]
+    atoms, numbers, programs = number_atoms(conditions)
+    # the queries of a cluster that are fit for a bitmap stand first in it
+    form, size = rows.classify_atoms(*atoms)
+    offsets = np.cumsum([0, *map(len, programs)])
+    program = np.array([entry for one in programs for entry in one], np.int32)
+    deciding = np.ones(len(program), np.bool_)
+    in_row, is_pure, is_fit = rows.mark_rows(offsets, program, deciding, form, atoms[1], columns)
     start = np.cumsum([0, *sizes])
-    fit = np.array([random.choice((0, size // 2, size)) for size in sizes])
-    total, columns = int(start[-1]), random.randint(1, 4)
-    codes = random.choice((2, 6, 40))
-    rows: list[list[tuple[int, int, int]]] = []
-    how = np.zeros(total, np.int32)
-    for c, size in enumerate(sizes):
-        for i in range(size):
-            if i >= fit[c]:
-                how[start[c] + i] = random.choice((1, 2))
-            intervals = random.randint(0, 4)
-            rows.append([random_interval(random, columns, codes) for _ in range(intervals)])
-    row = np.cumsum([0, *map(len, rows)])
-    flat = [interval for one in rows for interval in one]
-    column, low, high = (np.array([one[n] for one in flat], np.int32) for n in range(3))
-    queries = np.array(random.sample(range(10 * total), total), np.int32)
-    mask = np.array([random.getrandbits(62) for _ in range(total)], np.int64)
-    plan = records.plan_records(start, fit, row, column, low, high)
-    filled, bits, _ = records.fill_records(
-        start, fit, queries, mask, how, row, column, low, high, plan
+    order = np.concatenate(
+        [
+            start[c] + np.argsort(~is_fit[start[c] : start[c + 1]], kind="stable")
+            for c in range(len(sizes))
+        ]
     )
-    lines = plan[2]
+    fit = np.add.reduceat(is_fit, start[:-1])
+    queries = order.astype(np.int32)
+    # some have a key, a condition that is not looked at again; some a program besides
+    key_atom = np.array(
+        [numbers[repr(conditions[q][0])] if random.random() < 0.5 else -1 for q in order], np.int32
+    )
+    entry = np.where(is_pure, -1, np.arange(len(order))).astype(np.int32)
+    repeated = np.array([random.random() < 0.5 for _ in order])
+    _, column, *intervals = atoms
+    last = np.array(greatest, np.int64)
+    code_base = np.concatenate(([0], np.cumsum(last + 1)))
+    placed = start, fit, queries, key_atom, entry
+    brief = clusters.make_brief(column, *intervals)
+    plan = clusters.plan_clusters(
+        *placed, offsets, program, in_row, size, brief, *intervals, last, code_base
+    )
+    filled = clusters.fill_clusters(
+        plan, *placed, repeated, offsets, program, in_row, form, brief, *intervals, last, code_base
+    )
+    counts.update({"bitmaps": int((plan[:, 0] >= 0).sum())})
+    events = [[random.choice((0, random.randint(0, g))) for g in greatest] for _ in range(10)]
+    for place, q in enumerate(order.tolist()):
+        for column_, pieces in conditions[q][:1]:
+            low, high = random.choice(pieces)  # some event should meet a condition
+            events[place % len(events)][column_] = random.randint(low, high)
     for c in range(len(sizes)):
-        record = filled[lines[c] * records.LINE : lines[c + 1] * records.LINE].tolist()
-        check_heads(record, [*range(start[c], start[c + 1])], queries, mask, how, rows)
-        for _ in range(20):
-            event = [random.randrange(codes + 1) for _ in range(columns)]
-            expected = {
-                int(queries[i])
-                for i in range(start[c], start[c] + record[0])
-                if all(lo <= event[col] <= hi for col, lo, hi in rows[i])
-            }
-            assert in_bitmap(record, bits, event) == expected
-    return int((plan[0] > 0).sum())
+        entries = range(start[c], start[c + 1])
+        for event in events:
+            expected = {}
+            for i in entries:
+                q = int(queries[i])
+                left = [
+                    one
+                    for k, one in enumerate(conditions[q])
+                    if in_row[offsets[q] + k] and numbers[repr(one)] != key_atom[i]
+                ]
+                if all(accepts(one, event) for one in left):
+                    expected[q] = FIRST if is_pure[q] else (SECOND, REMAINING)[int(repeated[q])]
+            assert read_cluster(filled, c, event, counts) == expected
 
 
-def random_interval(random: Random, columns: int, codes: int) -> tuple[int, int, int]:
-    low = random.randrange(codes)
-    return random.randrange(columns), low, random.randint(low, codes)
+def number_atoms(
+    conditions: list[list[Condition]],
+) -> tuple[tuple[Any, ...], dict[str, int], list[list[int]]]:
+    """The distinct conditions as the arrays of atoms, by what is written, and each query's."""
+    distinct = {repr(one): one for query in conditions for one in query}
+    numbers = {text: number for number, text in enumerate(distinct)}
+    flat = [piece for _, pieces in distinct.values() for piece in pieces]
+    atoms = (
+        np.full(len(distinct), WITHIN, np.uint8),
+        np.array([column for column, _ in distinct.values()], np.int32),
+        np.cumsum([0, *(len(pieces) for _, pieces in distinct.values())]),
+        np.array([low for low, _ in flat], np.int32),
+        np.array([high for _, high in flat], np.int32),
+    )
+    return atoms, numbers, [[numbers[repr(one)] for one in query] for query in conditions]
 
 
-def check_heads(
-    record: list[int], entries: list[int], queries: Any, mask: Any, how: Any, rows: Any
-) -> None:
-    """The heads behind the bitmap, and their intervals."""
-    in_leaf, heads, place = record[0], record[3], record[4]
-    assert in_leaf + heads == len(entries)
-    for entry in entries[in_leaf:]:
-        number, at, lower, upper = record[place : place + 4]
-        assert (number, lower + (upper << 31)) == (queries[entry], mask[entry])
-        size, then = record[at : at + 2]
-        assert then == how[entry]
-        assert [tuple(record[at + 2 + 3 * k : at + 5 + 3 * k]) for k in range(size)] == rows[entry]
-        place += 4
+def accepts(condition: Condition, event: list[int]) -> bool:
+    column, pieces = condition
+    return any(low <= event[column] <= high for low, high in pieces)
 
 
-def in_bitmap(record: list[int], bits: Any, event: list[int]) -> set[int]:
-    """The queries of a record's bitmap whose bits are set in the row of each column."""
-    size, columns, line = record[:3]
-    if not size:
-        return set()
-    words = (size + 63) // 64
+def read_cluster(
+    filled: tuple[Any, ...], c: int, event: list[int], counts: Counter[str]
+) -> dict[int, int]:
+    """The queries of a cluster that accept an event, and what is left to decide of each."""
+    descriptions, bits, about, tables, members, packed, _ = filled
+    count, word, columns, table, member, _, row, _ = descriptions[8 * c : 8 * c + 8].tolist()
+    end = int(descriptions[8 * c + 14])
+    size, width = count & (2**32 - 1), (count & (2**32 - 1)) + 63 >> 6
     result = set(range(size))
-    for about in range(6, 6 + 4 * columns, 4):
-        column, first, count, row = record[about : about + 4]
-        region = sum(bound <= event[column] for bound in record[first : first + count])
-        begin = 8 * line + (row + region) * words
+    for at in range(columns, columns + 4 * (count >> 32), 4):
+        column, place, first, bounds = about[at : at + 4].tolist()
+        if bounds:
+            region = sum(about[columns + place : columns + place + bounds] <= event[column])
+            counts["bounds"] += 1
+        else:
+            region = tables[table + place + event[column]]
+            counts["tables"] += 1
+        begin = word + (first + int(region)) * width
         result &= {i for i in range(size) if int(bits[begin + i // 64]) >> i % 64 & 1}
-    listed = record[record[4] - size : record[4]]
-    return {listed[i] for i in result}
+    held = {}
+    for number in (int(members[member + i]) for i in result):
+        if number >= 0:
+            held[number] = FIRST
+            continue
+        query, (begin, repeated) = (
+            int(members[member - 1 - number]),
+            divmod(int(members[member - number]), 2),
+        )
+        assert begin == query
+        held[query] = (SECOND, REMAINING)[repeated]
+        counts["bitmaps with programs"] += 1
+    while row < end:
+        mask, query_number, length, items = packed[row : row + 4].tolist()
+        present = {column % 32 for column, code in enumerate(event) if code}
+        holds = all(bit in present for bit in range(32) if mask >> bit & 1)
+        for short in packed[row + 4 : row + items].tolist():
+            holds &= short >> 8 & 255 <= event[short >> 16 & 0xFFFF] <= short & 255
+        rest = packed[row + items : row + length].tolist()
+        left = FIRST
+        while rest:
+            name, column = ("wide", "gaps", "masks", "programs")[rest[0] & 3], rest[0] >> 2
+            counts[name] += 1
+            if name == "programs":
+                assert rest[1] == query_number
+                left, rest = (SECOND, REMAINING)[column], rest[2:]
+            elif name == "masks":
+                codes = rest[2] & 0xFFFFFFFF | (rest[3] & 0xFFFFFFFF) << 32
+                at = event[column] - rest[1]
+                holds, rest = holds and 0 <= at < 64 and bool(codes >> at & 1), rest[4:]
+            else:
+                inside = rest[1] <= event[column] <= rest[2]
+                holds, rest = holds and inside == (name == "wide"), rest[3:]
+        if holds:
+            held[query_number] = left
+        row += length
+    return held
+
+
+def test_oracle_programs() -> None:
+    """A program accepts just the events for which its condition is TRUE."""
+    random = Random(seed(4))
+    true = sum(check_programs(random) for _ in range(case_count(150)))
+    assert true > at_least(500)
+
+
+def check_programs(random: Random) -> int:
+    """Trees over atoms of all kinds; gives how often they are TRUE."""
+    columns = 3
+    greatest = [random.choice((1, 3, 70, 300)) for _ in range(columns)]
+    # two atoms of each kind
+    kind = [WITHIN, IS_NULL, COMPARE, MATCHES, CONSTANT, WITHIN, IS_NULL, COMPARE, MATCHES, WITHIN]
+    negated = [random.randrange(2) if one in (IS_NULL, MATCHES) else 0 for one in kind]
+    column = [random.randrange(columns) for _ in kind]
+    pieces: list[Intervals] = []
+    for one, no, c in zip(kind, negated, column, strict=True):
+        if one == IS_NULL:
+            pieces.append([(1, greatest[c])] if no else [(0, 0)])
+        elif one == WITHIN:
+            dense = random.random()
+            pieces.append(runs({x for x in range(1, greatest[c] + 1) if random.random() < dense}))
+        else:
+            pieces.append([])
+    trees = [random_tree_of(random, 4, len(kind)) for _ in range(10)]
+    written_trees = [written(tree) for tree in trees]
+    offsets = np.cumsum([0, *map(len, written_trees)])
+    program = np.array([entry for one in written_trees for entry in one], np.int32)
+    flat = [piece for one in pieces for piece in one]
+    entry, tests, lists, cells = compile_programs(
+        np.arange(len(trees)),
+        np.zeros(len(trees), np.bool_),
+        offsets,
+        program,
+        np.zeros(len(program), np.bool_),
+        np.array(kind, np.uint8),
+        np.array(column, np.int32),
+        np.cumsum([0, *map(len, pieces)]),
+        np.array([low for low, _ in flat], np.int32),
+        np.array([high for _, high in flat], np.int32),
+        np.array(negated, np.uint8),
+        np.arange(len(kind)),
+        np.array(greatest, np.int64),
+    )
+    # no explosion: an atom is written twice, or four times under a cell
+    assert len(tests) <= 6 * 8 * (len(program) + len(trees))
+    true = 0
+    for _ in range(20):
+        codes = [random.choice((0, random.randint(0, g))) for g in greatest]
+        bits = [random.randrange(3) for _ in kind]
+        stamps = [int(random.random() < 0.5 and codes[c] != 0) for c in column]
+        values = [
+            truth_of_atom(kind[a], negated[a], codes[column[a]], pieces[a], bits[a], stamps[a])
+            for a in range(len(kind))
+        ]
+        for n, tree in enumerate(trees):
+            expected = truth(tree, values) == TRUE
+            true += expected
+            assert run_tests(int(entry[n]), tests.tolist(), lists, codes, bits, stamps) == expected
+            assert expected == program_holds(
+                int(entry[n]),
+                tests,
+                lists,
+                np.array(codes, np.int32),
+                np.array([bits], np.uint8),
+                0,
+                np.array(stamps, np.int64),
+                np.zeros(cells + 1, np.uint8),
+                1,
+            )
+    return true
+
+
+def random_tree_of(random: Random, depth: int, atoms: int) -> Tree:
+    """A tree with any of so many atoms, and with an AND or OR of nothing now and then."""
+    tree = random_tree(random, depth)
+
+    def spread(node: Tree) -> Tree:
+        if node[0] == "atom":
+            return random.choice((("atom", random.randrange(atoms)),) * 30 + (("and",), ("or",)))
+        return tuple(spread(part) if isinstance(part, tuple) else part for part in node)
+
+    return spread(tree)
+
+
+def truth_of_atom(
+    kind: int, negated: int, code: int, pieces: Intervals, bit: int, stamp: int
+) -> int:
+    if kind in (COMPARE, CONSTANT):
+        return bit
+    if code == 0 and kind != IS_NULL:
+        return NULL
+    if kind == MATCHES:
+        return int(stamp != negated)
+    return int(any(low <= code <= high for low, high in pieces))
+
+
+def run_tests(
+    at: int, tests: list[int], lists: Any, codes: list[int], bits: list[int], stamps: list[int]
+) -> bool:
+    """Run a program, read as the docstring of `kernels.programs` has it."""
+    cells: dict[int, int] = {}
+    while at >= 0:
+        head, a, b, c, yes, no = tests[6 * at : 6 * at + 6]
+        name = "RANGE CODES LIST PATTERN BIT CELL SET".split()[head & 7]
+        code = codes[head >> 3]
+        mask = b & 0xFFFFFFFF | (c & 0xFFFFFFFF) << 32
+        if name == "SET":
+            cells[a] = b
+        holds = {
+            "RANGE": a <= code <= b,
+            "CODES": 0 <= code - a < 64 and mask >> max(0, code - a) & 1 == 1,
+            "LIST": sum(lists[a:b] <= code) % 2 == 1 if name == "LIST" else False,
+            "PATTERN": name == "PATTERN" and stamps[a] == 1,
+            "BIT": name == "BIT" and bits[a] == b,
+            "CELL": cells.get(a) == 1,
+            "SET": True,
+        }[name]
+        at = yes if holds else no
+    return at == -1
 
 
 COLUMNS = 5

@@ -29,6 +29,7 @@ from headgate.snapshot.arrays import encode_queries
 from headgate.snapshot.arrays.atoms import decode_atoms
 from headgate.testing.contract import query
 from headgate.testing.generate import every_type, random_rows, random_where
+from tests.matching.ways import forced_way
 from tests.scale import at_least, case_count, seed
 
 
@@ -107,3 +108,65 @@ def test_a_literal_is_looked_up_once(levels: int) -> None:
     index = get_index_class("keyed").build(stream, [odd])
     assert index.match(rows).ids() == ScanIndex.build(stream, [odd]).match(rows).ids()
     assert index.describe()["entries"] < 20
+
+
+@pytest.mark.parametrize("constants", [100, 251, 252, 253, 254, 255, 400])
+def test_borders_of_layouts(constants: int) -> None:
+    """Around 254 codes, over more columns than bits in a mask, lists around 64 codes, and NULL.
+
+    Clusters have bitmaps of one word and of several, with programs and without; the same after
+    queries have left and others have come.
+    """
+    random, columns = Random(seed(constants)), 70
+    stream = Stream("s", tuple(Attribute(f"a{n}", INT) for n in range(columns)))
+
+    def condition(name: str) -> str:
+        low = random.randrange(constants)
+        span = random.choice((1, 5, 63, 64, 65, constants))
+        inside = [low + n for n in range(0, span, random.choice((1, 2, 3)))]
+        kept = random.sample(inside, min(len(inside), random.choice((1, 3, 9, 40))))
+        listed = ", ".join(map(str, kept))
+        return random.choice(
+            (
+                f"{name} BETWEEN {low} AND {low + span}",
+                f"{name} IN ({listed})",
+                f"{name} NOT IN ({listed})",
+                f"{name} <> {low}",
+                f"{name} >= {low}",
+                f"{name} IS NULL",
+                f"({name} > {low} OR a68 < {low} OR a67 IS NULL)",
+                f"(a69 = {low} AND {name} < {low}) IS NOT TRUE",
+                f"({name} < a68) IS NULL",
+            )
+        )
+
+    # all constants of two columns, so that these have just so many codes
+    clauses = [f"a1 = {n} AND a66 = {n}" for n in range(constants)]
+    for _ in range(700):
+        names = random.sample(["a1", "a2", "a62", "a63", "a64", "a66"], random.randint(1, 3))
+        key = f"a0 = {random.choice((0, 0, 0, 1, random.randrange(9)))}"
+        clauses.append(" AND ".join([key, *map(condition, names)]))
+    queries = [query(stream, f"q{n}", clause) for n, clause in enumerate(clauses)]
+    rows = [
+        {
+            f"a{n}": random.randrange(-1, constants + 1)
+            for n in range(columns)
+            if random.random() < 0.8
+        }
+        | {"a0": random.choice((0, 0, 1, None))}
+        for _ in range(case_count(150))
+    ]
+    with forced_way("clusters"):
+        index = get_index_class("keyed").build(stream, queries[:-50])
+        assert index.describe()["in_bitmaps"] > 200
+        for late in queries[-50:]:
+            index.insert(late)
+        for gone in queries[::5]:
+            index.remove(gone.id)
+        scan = ScanIndex.build(stream, queries)
+        for gone in queries[::5]:
+            scan.remove(gone.id)
+        actual, expected = index.match(rows).in_order(), scan.match(rows)
+    assert expected.total > at_least(1_000)
+    assert np.array_equal(actual.offsets, expected.offsets)
+    assert np.array_equal(actual.positions, expected.positions)

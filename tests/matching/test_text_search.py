@@ -220,6 +220,46 @@ def test_halves_of_surrogate_pairs() -> None:
             searched(of_kind("RLIKE", "a", "b", "c", "d", "e")[:count], texts)
 
 
+@pytest.mark.parametrize("room", [1, 100, 2_000, 1 << 20])
+def test_texts_that_come_again(room: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Answers are the same whether they are remembered, forgotten in between, or never kept."""
+    monkeypatch.setattr(text_search, "_MAX_REMEMBERED", room)
+    monkeypatch.setattr(text_search, "_MAX_TEXT", 30)
+    random = Random(seed(11))
+    listed = [
+        *of_kind("LIKE", "%a%", "a%b", "%ab%ba%", "_%", "b_%", "%\ud83d%"),
+        *of_kind("ILIKE", "%A%", "a%", "%B", "AB"),
+    ]
+    search = TextSearch(listed)
+    known = ["".join(random.choices("abAB_", k=random.randrange(40))) for _ in range(60)]
+    for _ in range(case_count(40)):
+        texts = random.choices([*known, "\ud83d"], k=12)
+        starts, numbers = search.match(texts)
+        matching = [part.tolist() for part in np.split(numbers, starts[1:-1])]
+        assert matching == one_by_one(listed, texts)
+
+
+def test_a_text_is_searched_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As long as there is room: then all answers are forgotten, and no long text has one."""
+    monkeypatch.setattr(text_search, "_MAX_REMEMBERED", 200)
+    monkeypatch.setattr(text_search, "_MAX_TEXT", 50)
+    search = TextSearch(of_kind("LIKE", "%a%", "%b%", "%c%", "%d%", "%e%"))
+    searched_texts: list[str] = []
+
+    def note(text: str) -> list[int]:
+        searched_texts.append(text)
+        return []
+
+    monkeypatch.setattr(search, "_search", note)
+    search.match(["a", "b", "a"])
+    search.match(["b", "x" * 51, "x" * 51])
+    assert searched_texts == ["a", "b", "x" * 51, "x" * 51]
+    search.match([f"{n}" for n in range(10)])
+    assert len(search._remembered) <= 200 // text_search._COST
+    search.match(["a"])
+    assert searched_texts[-1] == "a"
+
+
 def test_long_texts() -> None:
     """What stands at either end of a text of a million characters is found."""
     text = "start" + "ab\0\n" * 250_000 + "end"

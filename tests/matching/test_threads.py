@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 
 import numpy as np
@@ -115,3 +116,34 @@ def test_a_later_part_has_less_room(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(chunks) > 2
     actual = [ids for chunk in chunks for ids in lists(chunk)]
     assert actual == lists(ScanIndex.build(SMALL, queries + late).match(events))
+
+
+def test_single_events_on_threads() -> None:
+    """Single events and batches in threads of the user's share workspaces, and do not mix."""
+    _, _, events = workload("mixed")
+    index = in_parts("mixed")
+    index.threads = 2
+    rows = events.slice(0, 300).to_pylist()
+    wanted = lists(expected("mixed"))[:300]
+
+    def match_singly(_: int) -> list[list[str]]:
+        return [list(index.match_one(row)) for row in rows]
+
+    def match_batches(size: int) -> list[list[str]]:
+        batches = (events.slice(start, size) for start in range(0, 300, size))
+        return [ids for batch in batches for ids in lists(index.match(batch))][:300]
+
+    with ThreadPoolExecutor(4) as pool:
+        singly = [pool.submit(match_singly, number) for number in range(3)]
+        batched = [pool.submit(match_batches, size) for size in (7, 100, 300)]
+        assert all(future.result() == wanted for future in (*singly, *batched))
+
+
+def test_abandoned_matches() -> None:
+    """Who stops after the first piece leaves nothing behind for the next match."""
+    _, _, events = workload("dense")
+    index = in_parts("dense")
+    index.threads = 3
+    for _ in range(5):
+        next(index.match_chunks(events))
+        assert lists(index.match(events)) == lists(expected("dense"))

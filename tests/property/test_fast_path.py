@@ -259,3 +259,61 @@ def test_agree_on_atoms() -> None:
             plain += check(text, scope)
     assert common > case_count(3_000)
     assert plain > case_count(1_500)
+
+
+TORN_TEXTS = ("'a AND b'", "'x OR y'", "'(x'", "'y)'", "' NOT '", "'s BETWEEN 1 AND 2'", "'it''s'")
+ODD_NUMBERS = (
+    *("1", "-5", "7", "8", "9", "10", "12.5", "12.50", "-0.1", "1_000", "٣", "²", "1.", ".5", "+1"),
+    *(" 1", "1 ", "1e3", "nan", "inf", "0x1", "- 5", "--5", "1\n", "007", "2147483647", "1" * 50),
+)
+
+
+def torn_atom(rng: random.Random) -> str:
+    """An atom whose literals are read in a hurry only if they are literals."""
+    is_text = rng.random() < 0.4
+    name = "s" if is_text else rng.choice(["i", "e", "d", "n"])
+    literals = rng.choices((*TORN_TEXTS, "'a'", "'b'") if is_text else ODD_NUMBERS[:8], k=3)
+    if rng.random() < 0.2:
+        literals[0] = rng.choice((*TORN_TEXTS, *ODD_NUMBERS, "'", "')", "TRUE", "NULL", ""))
+    return rng.choice(
+        [
+            f"{name} {rng.choice(['=', '<>', '<', '>='])} {literals[0]}",
+            f"{name} IN ({', '.join(literals)})",
+            f"{name} NOT IN ({', '.join(literals[:2])})",
+            f"{name} BETWEEN {literals[0]} AND {literals[1]}",
+            f"{name} IS {rng.choice(['NULL', 'NOT NULL', 'TRUE'])}",
+            f"s LIKE {rng.choice(TORN_TEXTS)}",
+        ]
+    )
+
+
+def torn_text(rng: random.Random) -> str:
+    """Atoms, groups and NOTs that are joined by AND, and now and then by something else."""
+    parts = []
+    for _ in range(rng.randrange(1, 5)):
+        part = torn_atom(rng)
+        if rng.random() < 0.3:
+            part = f"({part} {rng.choice(('OR', 'OR', 'OR', 'AND'))} {torn_atom(rng)})"
+        parts.append(rng.choice(["", "", "", "NOT ", "NOT NOT "]) + part)
+    return rng.choice((" AND ", " AND ", " AND ", " OR ", " and ", " AND  ")).join(parts)
+
+
+@pytest.mark.parametrize("shard", SHARDS)
+def test_agree_where_a_text_is_torn_apart(shard: int) -> None:
+    """Strings that hold AND, OR and parentheses; numbers that Python reads, and SQL does not."""
+    rng = random.Random(seed(shard))
+    types = {"i": INT, "e": BIGINT, "d": DOUBLE, "n": DecimalType(6, 2), "s": STRING}
+    scope = Scope.of(Stream("s", tuple(Attribute(name, type_) for name, type_ in types.items())))
+    # one reader for all, whose cache must not lead it astray
+    fast_path, plain, torn = FastPath(scope), 0, 0
+    for _ in range(case_count(4_000)):
+        text = torn_text(rng)
+        predicate = fast_path.parse(text)
+        torn += fast_path._read_conjunction(text) is not None
+        assert predicate == FastPath(scope).parse(text), text
+        if predicate is not None:
+            plain += 1
+            bound = outcome(text, scope)
+            assert predicate == bound, text
+            assert list_forms(predicate) == list_forms(bound), text
+    assert plain > torn > case_count(400)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from headgate.events import EventBatch, json_columns, parse_json_lines, read_events
+from headgate.events import EventBatch, json_columns, parse_json_lines, plain_rows, read_events
 from headgate.events.json_columns import parse_json_block
 from headgate.events.line_blocks import PADDING, LineBlock, join_lines
 from headgate.schema import (
@@ -288,8 +288,8 @@ def poison(block: LineBlock) -> LineBlock:
 @pytest.fixture(autouse=True)
 def every_block(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small blocks go through the kernel, too."""
-    monkeypatch.setattr(json_columns, "MIN_LINES", 1)
-    monkeypatch.setattr(json_columns, "MIN_LINES_TO_LOAD", 1)
+    monkeypatch.setattr(plain_rows, "MIN_LINES", 1)
+    monkeypatch.setattr(plain_rows, "MIN_LINES_TO_LOAD", 1)
 
 
 @pytest.mark.parametrize("shard", SHARDS)

@@ -8,16 +8,18 @@ import random
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headgate.errors import QuerySetError, SnapshotError, UsageError
+from headgate.predicate import collect_columns
 from headgate.queries import Query, QuerySet
 from headgate.schema import INT, Attribute, Schema, Stream, Timestamp
 from headgate.snapshot import Base, Delta, Snapshot, Tombstones, open_snapshot, write_snapshot
 from headgate.snapshot import write as writing
-from headgate.snapshot.segments import compute_step, longest_increasing
+from headgate.snapshot.revision import compute_step, longest_increasing
 from tests.snapshot.sets import SCHEMA, numbered, query, query_set, varied
 
 
@@ -34,6 +36,26 @@ def test_a_set_comes_back_with_its_order_schema_zones_and_version(tmp_path: Path
         assert snapshot.schema == snapshot.query_set().schema == SCHEMA
         assert snapshot.version == snapshot.query_set().version == queries.content_hash
         assert len(snapshot) == len(queries) == snapshot.query_set().report.accepted
+
+
+def test_what_a_snapshot_says_of_its_queries_without_making_them(tmp_path: Path) -> None:
+    """Attributes and other queries, after steps that removed some of both."""
+    queries = [*varied(), *numbered(40), query("wide", "wide = 1 AND seen IS NULL")]
+    snapshot = write_snapshot(query_set(*queries), tmp_path / "0")
+    for step in range(1, 4):
+        for stream in SCHEMA:
+            expected = {
+                column.name
+                for each in queries
+                if each.kind == "filter" and each.stream_name == stream.name
+                for column in collect_columns(each.where)
+            }
+            assert snapshot.find_attributes(stream) == expected
+        assert snapshot.list_others() == [each for each in queries if each.kind != "filter"]
+        assert len(snapshot.list_others()) == 2 - (step > 1)
+        queries = [each for each in queries if each.id not in ("counts", "wide")]
+        queries = [*queries[:3], query(f"new{step}", f"client.name = '{step}'"), *queries[3:]]
+        snapshot = write_snapshot(query_set(*queries), tmp_path / str(step), parent=snapshot)
 
 
 def test_an_empty_set_is_a_snapshot_too(tmp_path: Path) -> None:
@@ -207,12 +229,11 @@ def test_oracle_any_edits_come_back_in_exact_order(
 
 @given(st.permutations(range(7)))
 def test_oracle_as_few_queries_as_possible_move(order: list[int]) -> None:
-    old = numbered(7)
-    step = compute_step(query_set(*old), query_set(*(old[place] for place in order)))
+    step = compute_step(np.arange(7), np.array(order))
     runs = [0] * 7  # the longest increasing run of choices that ends here, the slow way
     for at, value in enumerate(order):
         runs[at] = 1 + max((runs[b] for b in range(at) if order[b] < value), default=0)
-    assert len(step.new) == len(step.removed) == 7 - max(runs)
+    assert len(step.places) == len(step.removed) == 7 - max(runs)
 
 
 def test_a_long_shuffle_is_quick() -> None:

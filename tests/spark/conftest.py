@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 
@@ -19,3 +20,10 @@ def spark() -> Iterator[SparkSession]:
     session = open_session("local[2,4]", {"spark.sql.shuffle.partitions": "2"})
     yield session
     session.stop()
+
+
+@pytest.fixture
+def unfrozen() -> Iterator[None]:
+    """Let the garbage collector see everything again, after what only a worker does."""
+    yield
+    gc.unfreeze()

@@ -21,12 +21,16 @@ from headgate.queries import QuerySet, compute_query_version
 from headgate.schema import Attribute, Interval, Stream, ValueSet
 from headgate.snapshot import publish, write_snapshot
 from headgate.spark import HeadgateWarning
+from headgate.spark import matcher as matcher_module
+from headgate.spark.frames import quote_name
+from headgate.spark.routing import Route
 from headgate.spark.transport import pack_queries
 from tests.boundaries import STREAM
 from tests.strategies import Clauses, Seeded, row
 
 SETS, QUERIES, EVENTS = 4, 40, 240
 NAMES = ("event", "queries", "error")
+PAIR = ["query_id", "query_version", "error"]
 ZONE = "America/St_Johns"
 
 # the corpus has no domains, and errors must agree too
@@ -265,6 +269,87 @@ def test_only_used_columns_cross_once(frame: DataFrame, sales: QuerySet) -> None
 
 def _plan(frame: DataFrame) -> str:
     return str(frame._jdf.queryExecution().executedPlan().toString())
+
+
+KEPT_TYPES = """
+    SELECT id AS event, CAST(id % 20 AS INT) AS qty, CAST(id - 3 AS DECIMAL(10, 2)) AS price,
+        IF(id % 4 = 1, NULL, concat('é', id)) AS note,
+        IF(id % 3 = 0, NULL, named_struct('city', IF(id % 2 = 0, 'Berlin', 'Bonn'))) AS shop,
+        timestamp_micros(id * 1000001) AS seen, date_add(DATE '2024-02-27', CAST(id AS INT)) AS day,
+        CAST(concat(id) AS BINARY) AS raw, id = 2 AS flag, id AS `a.b ``c```,
+        TIMESTAMP_NTZ '2024-03-31 02:30:00' AS at
+    FROM range(0, 40, 1, 2)
+"""
+
+
+@pytest.mark.usefixtures("zone")
+@pytest.mark.parametrize(
+    "keep",
+    [["event"], [], ["a.b `c`", "QTY", "price"], ["seen", "day", "raw", "flag"]],
+)
+def test_pairs_come_as_rows(spark: SparkSession, sales: QuerySet, keep: list[str]) -> None:
+    """Few kept columns of plain types cross with the used ones; the rows are those of the UDF."""
+    frame = spark.sql(KEPT_TYPES).withColumnRenamed("at", "then")
+    pairs = frame.transform(hg.spark.route(sales, output="pairs", keep=keep))
+    assert "MapInArrow" in _plan(pairs)
+    whole = frame.transform(hg.spark.route(sales, output="pairs"))
+    assert "ArrowEvalPython" in _plan(whole)
+    expected = whole.select(*[F.col(quote_name(name.lower())) for name in keep], *PAIR)
+    assert pairs.schema.simpleString() == expected.schema.simpleString()
+    rows = [sorted(map(repr, rows.collect())) for rows in (pairs, expected)]
+    assert rows[0] == rows[1]
+    assert len(rows[0]) == 34
+    assert sum("outside its CHECK" in row for row in rows[0]) == 4
+
+
+def test_when_pairs_are_made_in_the_jvm(frame: DataFrame, sales: QuerySet) -> None:
+    """Many columns, a struct, two of a name, or one with metadata, such as a watermark."""
+    marked = frame.withColumn("seen", F.timestamp_seconds("event")).withMetadata("seen", {"a": 1})
+    wide = frame.select("*", *[F.lit(number).alias(f"c{number}") for number in range(5)])
+    some = [f"c{number}" for number in range(4)]
+    used = ["event", "qty", "price"]
+    for columns, keep, expected in (
+        (frame, ["shop"], False),
+        (frame, ["note", "note"], False),
+        (marked, ["seen"], False),
+        (wide, [*some, "c4"], False),
+        (wide, [*some, "qty", "price"], True),  # what queries use crosses anyway
+        (wide, [*some, *used], False),
+    ):
+        pairs = columns.transform(hg.spark.route(sales, output="pairs", keep=keep))
+        assert ("MapInArrow" in _plan(pairs)) is expected
+        assert pairs.columns == [*keep, *PAIR]
+        assert pairs.count() == 5
+
+
+@pytest.mark.usefixtures("unfrozen")
+def test_rows_of_many_pieces(
+    sales: QuerySet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pairs that are too large for a piece leave in several, also those of one event."""
+    many = 50
+    rows = pa.table({"id": [str(n) for n in range(many)], "where": ["qty > 0 AND qty < 9"] * many})
+    queries = hg.queries_from_dataframe(rows, sales)
+    write_snapshot(queries, tmp_path / "queries")
+    route = hg.spark.route(tmp_path / "queries", output="pairs")
+    assert isinstance(route, Route)
+    monkeypatch.setattr(matcher_module, "MAX_PIECE_BYTES", 1000)
+    matcher = matcher_module.Matcher(route.place, "sales", route.index, ("qty",), "pairs")
+    texts = ["x", None, "y" * 300, "z"]
+    batch = pa.RecordBatch.from_pydict({"c0": pa.array([1, 2, 9, 3], pa.int32()), "c1": texts})
+    pieces = list(matcher.map_pairs([(1, "note"), (0, "qty")], [batch]))
+    assert max(len(piece) for piece in pieces) < many
+    table = pa.Table.from_batches(pieces)
+    assert table.column_names == ["note", "qty", *PAIR]
+    ids = [str(n) for n in range(many)]
+    assert sorted(table.select(["note", "qty", "query_id"]).to_pylist(), key=str) == sorted(
+        (
+            {"note": text, "qty": qty, "query_id": id_}
+            for text, qty in (("x", 1), (None, 2), ("z", 3))
+            for id_ in ids
+        ),
+        key=str,
+    )
 
 
 def test_keep(frame: DataFrame, sales: QuerySet) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -10,7 +11,8 @@ from pyspark.sql import functions as F  # noqa: N812
 
 import headgate as hg
 from headgate.errors import UsageError
-from headgate.queries import QuerySet
+from headgate.queries import Change, QuerySet
+from headgate.snapshot import publish
 from headgate.spark.sharded_routing import find_partition_keys
 from tests.spark.test_routing import ANSWERS, NAMES, ROWS, SALES, Corpus
 
@@ -48,9 +50,10 @@ def test_agree_with_one_index(spark: SparkSession, corpus: Corpus, shards: int) 
 
 def test_pairs_and_counts(spark: SparkSession, corpus: Corpus) -> None:
     events, queries = spark.read.parquet(str(corpus.folder)), corpus.sets[2]
-    for output in ("pairs", "count"):
+    outputs: tuple[Literal["pairs", "count"], ...] = ("pairs", "count")
+    for output in outputs:
         whole, parts = (
-            hg.spark.route(queries, output=output, keep=["event"], shards=shards)  # type: ignore[arg-type]
+            hg.spark.route(queries, output=output, keep=["event"], shards=shards)
             for shards in (1, 3)
         )
         assert collect(events.transform(parts)) == collect(events.transform(whole))
@@ -97,3 +100,18 @@ def test_each_shard_has_a_partition_of_its_own(spark: SparkSession) -> None:
 def test_no_shards(sales: QuerySet) -> None:
     with pytest.raises(UsageError, match="0 shards hold no query; ask for at least 1"):
         hg.spark.route(sales, shards=0)
+
+
+def test_a_published_set(spark: SparkSession, corpus: Corpus, tmp_path: Path) -> None:
+    """Its filters are divided as arrays: those that are left, over several segments."""
+    events, queries = spark.read.parquet(str(corpus.folder)), corpus.sets[0]
+    published = str(tmp_path / "published")
+    publish(QuerySet(queries.schema, queries), published)
+    gone = [query.id for query in queries][:2]
+    publish(Change(removed=tuple(gone)), published)
+    routed = events.transform(hg.spark.route(published, keep=["event"], shards=3))
+    expected = [
+        (n, sorted(name for name in ids if name not in gone), error)
+        for n, ids, error in corpus.expected(0)
+    ]
+    assert collect(routed) == sorted(expected, key=repr)

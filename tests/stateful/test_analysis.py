@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from headgate.predicate import Answer
 from headgate.schema import Schema
 from headgate.stateful.analysis.boundedness import analyse
 from headgate.stateful.analysis.witness import build_witness, is_verified
@@ -415,3 +416,19 @@ def test_what_lies_beyond_a_type_is_no_end(text: str) -> None:
     streams = "CREATE STREAM s (x BIGINT, i INT); CREATE STREAM t (y DOUBLE, big BIGINT);"
     query = read_query(streams + text, Schema())
     assert analyse(query).bounded != "yes"
+
+
+def test_attributes_of_one_name_in_streams_of_different_types() -> None:
+    """A soak found that `x.a` was taken for a DATE, because `y.a` is one."""
+    streams = (
+        "CREATE STREAM s (a TIMESTAMP NOT NULL, b TIMESTAMP); CREATE STREAM t (a DATE, b DATE); "
+        "CREATE STREAM u (b TIMESTAMP);"
+    )
+    where = (
+        "x.a < y.a AND x.a < y.b AND x.b < y.a AND x.b < y.b "
+        "AND x.a <> TIMESTAMP '2024-03-01 12:00:00Z' AND x.b = TIMESTAMP '2024-03-01 12:00:00Z' "
+        "AND y.a BETWEEN DATE '2024-02-29' AND DATE '2024-03-06' AND y.b <= DATE '2024-03-05'"
+    )
+    select = f"SELECT DISTINCT z.b FROM s AS x, t AS y, u AS z WHERE {where}"
+    # every z.b must be remembered until the others meet, but the exclusion leaves that unproven
+    assert analyse(bound(select, streams)).bounded is not Answer.YES

@@ -20,6 +20,7 @@ import headgate
 from headgate.cli.check import check
 from headgate.cli.compact import compact
 from headgate.cli.explain import explain
+from headgate.cli.forget import forget
 from headgate.cli.implies import implies
 from headgate.cli.init import init
 from headgate.cli.match import match
@@ -75,7 +76,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 # The help lists commands in this order: from a first schema to a running job.
-for command in (init, check, match, explain, implies, relax, publish, run, compact):
+for command in (init, check, match, explain, implies, relax, publish, run, compact, forget):
     app.command()(command)
 share = typer.Typer(
     help="Plan how queries share streams: in a network, or among the jobs of one cluster.",

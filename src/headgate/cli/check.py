@@ -194,7 +194,7 @@ def _print_findings(query_set: QuerySet, findings: list[Finding], *, explain: bo
             open_console().print(
                 f"… and {len(notable) - MAX_SHOWN_QUERIES:,} more; --format json lists them all"
             )
-        if explain and any(f.memory is not None and f.memory.diagnosis for f in notable):
+        if explain and any(f.memory is not None for f in notable):
             open_console().print(PAPER_NOTE)
     open_console().print(_summarize(query_set, findings))
 
@@ -213,9 +213,13 @@ def _describe_finding(finding: Finding) -> list[str]:
 
 
 def _describe_proof(finding: Finding) -> Iterator[str]:
-    """Yield the condition of the paper that fails, and what makes that a proof."""
+    """Yield the condition of the paper that fails, or what fulfils all of them."""
     verdict = finding.memory
-    if verdict is None or verdict.diagnosis is None:
+    if verdict is None or finding.satisfiable is Answer.NO:
+        return
+    for depth, line in enumerate(verdict.explain_bounded()):
+        yield f"    {line}" if depth else f"  criterion: {line}"
+    if verdict.diagnosis is None:
         return
     proof = "not enough for a no here"
     if verdict.bounded is Answer.NO:

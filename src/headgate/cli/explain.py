@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -29,7 +31,7 @@ from headgate.cli.output import (
     print_load_errors,
     select_stream,
 )
-from headgate.errors import EventError, UsageError, did_you_mean
+from headgate.errors import EventError, UsageError, did_you_mean, shorten
 from headgate.events import parse_json_lines, read_event_at
 from headgate.events.file_access import is_typed
 from headgate.findings import Explanation
@@ -37,12 +39,19 @@ from headgate.findings import explain as explain_query
 from headgate.findings.explanation import TRUTH_WORDS
 from headgate.matching import Index, Placement, build_index, get_index_class
 from headgate.predicate import Row, collect_columns
-from headgate.queries import Query
+from headgate.queries import Query, QuerySet
 from headgate.schema import Schema, Stream
+from headgate.snapshot import open_current
 
 MAX_TREE_DEPTH, MAX_TREE_WIDTH = 4, 3  # of a tree, so that what is drawn can be read
+MAX_SHOWN_PARTS = 12  # of an AND or OR
+MAX_SHOWN_VALUE = 200  # characters
+MAX_SHOWN_SQL = 4_000  # characters
 EVENT_HINT = "give one JSON object, such as '{\"qty\": 5}'"
 CONSTANT_CONDITIONS = {"TRUE": "always", "FALSE": "never"}  # as people say it
+ConditionLabel = tuple[int, str, bool | None, str]
+"""The depth, text and truth of a part of a condition, and what it read."""
+
 COLOURS = {True: "green", False: "red", None: "yellow"}
 
 
@@ -53,6 +62,15 @@ def explain(
     ] = None,
     queries: QueriesOption = None,
     schema: SchemaOption = None,
+    published: Annotated[
+        Path | None,
+        typer.Option(
+            "--published",
+            metavar="DIR",
+            help="Take the query from the current version that was published to DIR.",
+            show_default=False,
+        ),
+    ] = None,
     stream: StreamOption = None,
     event: Annotated[
         str | None,
@@ -84,8 +102,8 @@ def explain(
         typer.Option(
             "--index",
             metavar="KIND",
-            help="The index to look in: auto, scan, keyed, be_tree or asc. By default auto, "
-            "and none with --events.",
+            help="Build an index of all queries, and show where this one is: auto, scan, keyed, "
+            "be_tree or asc.",
             show_default=False,
         ),
     ] = None,
@@ -98,10 +116,11 @@ def explain(
 
     With an event, it also names a small change, of at most two attributes, that flips the answer,
     and the exit code is 0 for a match and 1 for none. The event is given as JSON, or by the file
-    and line where it stands. Then only this query is read, so that it is quick among very many.
+    and line where it stands.
 
-    With `--tree`, it also draws the BE-Tree that holds all queries of the stream, and where this
-    one is.
+    Only this query is read, so that it is quick among very many. With `--index` all are, to build
+    an index and show for which events it evaluates the query. With `--tree`, it also draws the
+    BE-Tree that holds all queries of the stream, and where this one is.
 
     Examples:
 
@@ -111,19 +130,26 @@ def explain(
 
         headgate explain -q queries.sql big_buys --events trades.jsonl --line 7
 
+        headgate explain --published published big_buys
+
+        headgate explain -q queries.sql big_buys --index auto
+
         headgate explain -q queries.sql big_buys --index be_tree --tree
 
         headgate explain -q queries.sql --stream trades --index be_tree --tree
     """
-    _check_usage(id, event, kind or "auto", tree)
+    _check_usage(id, event, kind, tree)
     _check_event_options(id, event, events, line)
+    if published is not None and (queries or schema):
+        raise UsageError("which queries? Give either files with -q, or --published DIR")
     query: Query | None
-    if id is not None and events is not None and kind is None:
+    index: Index | None = None
+    if id is not None and kind is None:
         # An index needs all queries; without one, the others need not be read.
-        query, index = load_query(id, queries, schema), None
+        query = _load_query(id, queries, schema, published)
         _choose_stream(query, query.schema, stream)
     else:
-        query_set = load_queries(queries, schema)
+        query_set = _load_queries(queries, schema, published)
         # A query that is missing may be among the refused ones, so these are shown then.
         if id is None or id not in query_set:
             print_load_errors(query_set.report)
@@ -133,7 +159,8 @@ def explain(
         is_indexed = query is None or query.kind == "filter"
         if tree and not is_indexed:
             raise UsageError(f"`{id}` is not a filter, so no tree holds it; leave out --tree")
-        index = build_index(query_set, kind or "auto", stream=stream_name) if is_indexed else None
+        if is_indexed:
+            index = build_index(query_set, kind or "auto", stream=stream_name)
     row, source = None, {}
     if query is not None and event is not None:
         row = _parse_event(query, event)
@@ -156,9 +183,28 @@ def explain(
     raise typer.Exit(FINDINGS if no_match else ALL_WELL)
 
 
-def _check_usage(id: str | None, event: str | None, kind: str, tree: bool) -> None:
+def _load_query(
+    id: str, queries: list[Path] | None, schema: list[Path] | None, published: Path | None
+) -> Query:
+    """Return one query, from files or from the current version of a directory."""
+    return (
+        load_query(id, queries, schema) if published is None else open_current(published).query(id)
+    )
+
+
+def _load_queries(
+    queries: list[Path] | None, schema: list[Path] | None, published: Path | None
+) -> QuerySet:
+    """Return all queries of files, or of the current version of a directory."""
+    return (
+        load_queries(queries, schema) if published is None else open_current(published).query_set()
+    )
+
+
+def _check_usage(id: str | None, event: str | None, kind: str | None, tree: bool) -> None:
     # Checked before any file is read.
-    get_index_class(kind)  # an error if there is no such kind
+    if kind is not None:
+        get_index_class(kind)  # an error if there is no such kind
     if tree and kind != "be_tree":
         raise UsageError("--tree draws a BE-Tree; add --index be_tree")
     if id is None and not tree:
@@ -188,7 +234,7 @@ def _choose_stream(query: Query | None, schema: Schema, named: str | None) -> st
         return select_stream(schema, named).name
     # --stream is not needed with an ID, but must not contradict it.
     read = [source.stream.name for source in query.sources]
-    if named is not None and schema.stream(named).name not in read:
+    if named is not None and named.lower() not in [name.lower() for name in read]:
         raise UsageError(
             f"`{query.id}` reads {' and '.join(read)}, not {named}; leave out --stream"
         )
@@ -274,9 +320,11 @@ def _print_explanation(explanation: Explanation, index: Index | None, source: st
     out = open_console()
     plan = explanation.as_json()
     out.print(f"[bold]{escape(plan['id'])}[/]  ({plan['kind']}, version {plan['version']})")
-    print_labelled("  ", escape(plan["sql"]))
+    print_labelled("  ", escape(_cut_sql(plan["sql"])))
     true_when = CONSTANT_CONDITIONS.get(plan["true_when"], plan["true_when"])
-    print_labelled("TRUE when  ", escape(true_when))
+    print_labelled("TRUE when  ", escape(_cut_sql(true_when)))
+    if plan["metadata"] is not None:
+        print_labelled("metadata   ", escape(plan["metadata"]))
     print_labelled("reads      ", escape(", ".join(plan["attributes"])) or "nothing")
     if explanation.placement is not None and index is not None:
         print_labelled("index      ", escape(_describe_placement(explanation.placement)))
@@ -296,6 +344,13 @@ def _print_explanation(explanation: Explanation, index: Index | None, source: st
     out.print(escape(explanation.describe_flip()))
 
 
+def _cut_sql(text: str) -> str:
+    """Return a text that can be read, of which there may be hundreds of thousands of letters."""
+    if len(text) <= MAX_SHOWN_SQL:
+        return text
+    return f"{text[:MAX_SHOWN_SQL]} … ({len(text):,} characters; --format json has all)"
+
+
 def _describe_placement(placement: Placement) -> str:
     """Return where an index keeps the query, and for which events it is evaluated."""
     text = f"{placement.index}: {placement.how}"
@@ -305,12 +360,41 @@ def _describe_placement(placement: Placement) -> str:
 
 
 def _build_condition_tree(explanation: Explanation) -> Tree:
-    """Return the condition as a tree, each node with its truth."""
-    lines = []
-    for depth, text, truth, read in explanation.list_labels():
+    """Return the condition as a tree, each node with its truth.
+
+    Of many parts, those that decide are shown, and how many more there are. What an attribute holds
+    is said once, as it may be long.
+    """
+    lines: list[tuple[int, str]] = []
+    said: set[str] = set()
+    for depth, text, truth, read in _select_labels(explanation.list_labels()):
         label = f"[{COLOURS[truth]}]{TRUTH_WORDS[truth]}[/]  {escape(text)}"
-        lines.append((depth, label + (f"  [dim]({escape(read)})[/]" if read else "")))
+        is_new = bool(read) and read not in said
+        said.add(read)
+        lines.append(
+            (depth, label + (f"  [dim]({escape(shorten(read, 200))})[/]" if is_new else ""))
+        )
     return _nest_labels(lines)
+
+
+def _select_labels(labels: Sequence[ConditionLabel]) -> Iterator[ConditionLabel]:
+    """Yield the first of many parts of an AND or OR, those first that are as it is."""
+    depth, _, truth, _ = labels[0]
+    yield labels[0]
+    # Each part is a node and all that is deeper, up to the next one of its depth.
+    starts = [at for at, label in enumerate(labels) if label[0] == depth + 1]
+    parts = [labels[a:b] for a, b in pairwise([*starts, len(labels)])]
+    hidden: Counter[bool | None] = Counter()
+    if len(parts) > MAX_SHOWN_PARTS:
+        # An OR is TRUE by its TRUE parts, an AND is FALSE by its FALSE ones.
+        ordered = sorted(range(len(parts)), key=lambda at: parts[at][0][2] is not truth)
+        shown = set(ordered[:MAX_SHOWN_PARTS])
+        hidden.update(part[0][2] for at, part in enumerate(parts) if at not in shown)
+        parts = [part for at, part in enumerate(parts) if at in shown]
+    for part in parts:
+        yield from _select_labels(part)
+    for value, count in hidden.items():
+        yield depth + 1, f"… and {format_count(count, 'more part')}", value, ""
 
 
 def _nest_labels(lines: Iterable[tuple[int, str]]) -> Tree:

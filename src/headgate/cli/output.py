@@ -34,6 +34,7 @@ EXIT_CODES = {Answer.YES: ALL_WELL, Answer.NO: FINDINGS, Answer.UNKNOWN: UNKNOWN
 MAX_SHOWN_ERRORS = 20
 NO_QUERIES = "which queries? Give a file with -q FILE"
 PLAIN_WIDTH = 1_000_000  # of a file or pipe: no line is ever broken or cut there
+MAX_NAMED_STREAMS = 8  # in an error
 MIN_ID_WIDTH = 16
 ID_SEPARATORS = " _-./:,"
 
@@ -255,8 +256,10 @@ def select_stream(schema: Schema, name: str | None) -> Stream:
     if not schema.streams:
         raise UsageError("no stream is declared; give a file with CREATE STREAM: -s FILE")
     if name is None and len(schema.streams) > 1:
-        names = ", ".join(schema.names)
-        raise UsageError(f"which stream? There are {names}; choose one with --stream NAME")
+        names = ", ".join(schema.names[:MAX_NAMED_STREAMS])
+        left = len(schema.names) - MAX_NAMED_STREAMS
+        more = f" and {left:,} more" if left > 0 else ""
+        raise UsageError(f"which stream? There are {names}{more}; choose one with --stream NAME")
     return schema.stream(name)
 
 

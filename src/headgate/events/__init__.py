@@ -4,8 +4,9 @@ Every event becomes a typed row or a dead letter that says why not; nothing is r
 dropped. So events in = rows + dead letters + blank lines, exactly. Text (`json_lines`,
 `csv_records`) and tables (`tables`) give columns of raw values, `conversion` holds the rules by
 which a raw value becomes a value of its attribute's type, and `assembly` makes batches of the
-columns. Plain lines of JSON take a shorter path with the same result (`json_columns`). A file is
-read at once or in pieces (`files`, `file_pieces`), with the same result.
+columns. Three shorter paths have the same result: plain lines of JSON (`json_columns`) and of CSV
+(`csv_columns`), Arrow tables that are read where they lie (`typed_tables`), and single dicts
+(`dict_reader`). A file is read at once or in pieces (`files`, `file_pieces`).
 """
 
 from headgate.events.batch import DeadLetter, EventBatch

@@ -158,8 +158,7 @@ def parse_csv_records(
     >>> batch.table.to_pylist(), batch.dead[0].reason
     ([{'qty': 3}, {'qty': None}], "`qty` is 'x', which is not an INT")
     """
-    names = read_column_names(header, source)
-    places = _locate_attributes(names, stream, source)
+    places = locate_fields(header, stream, source)
     # every record is blank, a row, or a dead letter; rows and dead letters are numbered together
     rows: list[CsvRecord] = []
     numbers: list[int] = []
@@ -170,7 +169,7 @@ def parse_csv_records(
         if not record.fields and not problem:
             blank += 1
             continue
-        if not problem and len(record.fields) != len(header):
+        if not problem and not has_all_fields(record, header):
             problem = f"{len(record.fields)} fields, and the header has {len(header)}"
         number = first_event + len(rows) + len(dead)
         if problem:
@@ -194,7 +193,6 @@ def parse_csv_records(
             read = make_field_reader(attribute.type)
             values = [read(field) for field in by_field[places[attribute.name]]]
         converted.append(convert_column(attribute, make_json_rule(attribute), values))
-    unknown = [name for name in names if name and stream.get(name) is None]
     return assemble_batch(
         stream,
         converted,
@@ -205,8 +203,20 @@ def parse_csv_records(
         ),
         dead=dead,
         blank=blank,
-        unknown=limit_names(dict.fromkeys(unknown, len(rows))),
+        unknown=count_unknown_fields(header, stream, len(rows)),
     )
+
+
+def has_all_fields(record: CsvRecord, header: Sequence[str]) -> bool:
+    """Return whether a record has as many fields as the header, so that its values have names."""
+    return not record.problem and len(record.fields) == len(header)
+
+
+def count_unknown_fields(header: Sequence[str], stream: Stream, rows: int) -> dict[str, int]:
+    """Return how many rows have each named field that the stream does not declare."""
+    names = [title.strip() for title in header]
+    unknown = [name for name in names if name and stream.get(name) is None]
+    return limit_names(dict.fromkeys(unknown, rows))
 
 
 def read_header(
@@ -234,8 +244,9 @@ def read_column_names(header: Sequence[str], source: str) -> list[str]:
     return names
 
 
-def _locate_attributes(names: Sequence[str], stream: Stream, source: str) -> dict[str, int]:
+def locate_fields(header: Sequence[str], stream: Stream, source: str) -> dict[str, int]:
     """Return the place of each attribute in the header; other columns are skipped."""
+    names = read_column_names(header, source)
     fields = {
         attribute.name: place
         for place, name in enumerate(names)

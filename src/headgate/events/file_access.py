@@ -103,6 +103,9 @@ class Lines:
 
     def __iter__(self) -> Iterator[bytes]:
         limit = MAX_RECORD + 2  # room for \r\n
+        # blocks are read ahead of the line at which the next one starts
+        if not isinstance(self._file, gzip.GzipFile):
+            self._file.seek(self.offset)
         readline = self._file.readline
         while self._end is None or self.offset < self._end:
             try:

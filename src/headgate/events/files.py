@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from os import PathLike
@@ -15,13 +15,13 @@ import pyarrow.parquet as pq
 from headgate.errors import EventError, EventsUnreachable, UsageError
 from headgate.events.attribute_paths import find_undeclared_columns
 from headgate.events.batch import DeadLetter, EventBatch, select_attributes
+from headgate.events.csv_columns import CsvFile, parse_csv_block
 from headgate.events.csv_records import CsvRecord, parse_csv_records, read_header, split_csv
 from headgate.events.file_access import (
     SEPARATORS,
     Lines,
     find_file_kind,
     open_lines,
-    split_blocks,
     translate_errors,
 )
 from headgate.events.file_pieces import Piece
@@ -190,30 +190,37 @@ def _read_csv(task: _ReadState, separator: str) -> Iterator[EventBatch]:
     is_first = piece.start == 0
     # Also a piece from the middle needs the header at the start of the file.
     with open_lines(piece.path, 0, piece.end if is_first else None) as lines:
-        records = split_csv(lines, separator=separator)
-        blanks, header = read_header(records, piece.path)
+        blanks, header = read_header(split_csv(lines, separator=separator), piece.path)
         if is_first:
-            yield from _parse_records(task, lines, chain(blanks, records), header)
+            yield from _parse_csv_lines(task, lines, separator, blanks, header)
     if not is_first:
         with open_lines(piece.path, piece.start, piece.end, piece.first_line) as lines:
-            records = split_csv(lines, separator=separator, first_line=piece.first_line)
-            yield from _parse_records(task, lines, records, header)
+            yield from _parse_csv_lines(task, lines, separator, (), header)
 
 
-def _parse_records(
-    task: _ReadState, lines: Lines, records: Iterable[CsvRecord], header: Sequence[str]
+def _parse_csv_lines(
+    task: _ReadState,
+    lines: Lines,
+    separator: str,
+    blanks: Sequence[CsvRecord],
+    header: Sequence[str],
 ) -> Iterator[EventBatch]:
-    sizes = (lambda record: len(record.raw), task.batch_rows, MAX_BLOCK)
-    for block in split_blocks(records, *sizes):
-        batch = parse_csv_records(
-            block,
-            task.stream,
-            header=header,
-            source=task.piece.path,
-            columns=task.columns,
-            first_event=task.event,
-        )
-        yield task.advance(batch, lines.number)
+    file = CsvFile(task.piece.path, header, separator, lines, task.stream, task.columns)
+    line = lines.number  # at which the next block starts
+    before = len(blanks)  # blank lines before the header, which count with the first batch
+    for block in lines.iter_blocks(task.batch_rows, MAX_BLOCK):
+        batch = parse_csv_block(block, file, first_line=line, first_event=task.event)
+        line = lines.number
+        yield task.advance(replace(batch, blank=batch.blank + before), line)
+        before = 0
+    if before:
+        yield task.advance(_parse_blanks(file, blanks), lines.number)
+
+
+def _parse_blanks(file: CsvFile, blanks: Sequence[CsvRecord]) -> EventBatch:
+    return parse_csv_records(
+        blanks, file.stream, header=file.header, source=file.source, columns=file.columns
+    )
 
 
 def _read_parquet(task: _ReadState) -> Iterator[EventBatch]:

@@ -112,7 +112,7 @@ def batch_from_table(
     return assemble_batch(
         stream,
         [
-            _cast_or_refuse(a, _take_array(table, places.get(a.name)), dead_letter_errors)
+            _cast_or_refuse(a, take_array(table, places.get(a.name)), dead_letter_errors)
             for a in attributes
         ],
         RowPlaces(
@@ -171,7 +171,8 @@ def _locate_fields(
             )
 
 
-def _take_array(table: pa.Table | pa.RecordBatch, path: tuple[int, ...] | None) -> pa.Array[Any]:
+def take_array(table: pa.Table | pa.RecordBatch, path: tuple[int, ...] | None) -> pa.Array[Any]:
+    """Return the column that a path leads to, down into structs; NULLs without a path."""
     if path is None:
         return pa.nulls(table.num_rows)
     array = _combine_chunks(table.column(path[0]))
@@ -228,10 +229,7 @@ def _batch_from_dicts(
     }
     return assemble_batch(
         stream,
-        [
-            convert_column(a, make_python_rule(a), v)
-            for a, v in zip(attributes, located.values, strict=True)
-        ],
+        [_convert_values(a, values) for a, values in zip(attributes, located.values, strict=True)],
         RowPlaces(
             np.arange(len(rows)),
             np.arange(1, len(rows) + 1),
@@ -240,6 +238,14 @@ def _batch_from_dicts(
         reasons=no_objects | dict(located.problems),
         unknown=count_undeclared_keys(stream, objects) if located.has_unknown_keys else None,
     )
+
+
+def _convert_values(attribute: Attribute, values: Sequence[Any]) -> ConvertedColumn:
+    # an event has few of many attributes: nothing is to be done for the others
+    if set(map(type, values)) <= {NoneType}:
+        arrow: Any = attribute.type.arrow
+        return ConvertedColumn(attribute, pa.nulls(len(values), arrow), {})
+    return convert_column(attribute, make_python_rule(attribute), values)
 
 
 def _is_pandas(data: object) -> TypeGuard[pd.DataFrame]:

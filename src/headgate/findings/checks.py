@@ -327,16 +327,16 @@ def _relate_queries(
     for positions in filters.values():
         stream = queries[positions[0]].sources[0].stream
         chosen = [conditions[at] for at in positions]
+        witnesses = [satisfiabilities[at].witness for at in positions]
+        left = max(0.0, deadline - time.process_time())
         if len(positions) > MAX_PAIRWISE_FILTERS:
             from headgate.implication.order.implications import find_implications
 
-            witnesses = [satisfiabilities[at].witness for at in positions]
-            left = max(0.0, deadline - time.process_time())
             order = find_implications(chosen, stream, advance, witnesses, left)
         else:
             from headgate.implication.order.definition import order_by_definition
 
-            order = order_by_definition(chosen, stream)
+            order = order_by_definition(chosen, stream, witnesses, left)
             advance(len(positions), COMPARING)
         ids = [queries[at].id for at in positions]
         for number, at in enumerate(positions):

@@ -280,6 +280,7 @@ class Explanation:
             "id": self.query.id,
             "version": compute_query_version(self.query),
             "kind": self.query.kind,
+            "metadata": self.query.metadata,
             "streams": [source.stream.name for source in self.query.sources],
             "sql": render_select(self.query),
             "true_when": self.true_when,

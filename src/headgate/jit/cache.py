@@ -45,8 +45,10 @@ _numba_config: Any = numba.config
 _FunctionCache: Any = caching.FunctionCache
 _IndexDataCacheFile: Any = caching.IndexDataCacheFile
 
-# Numba's own switch for reference counting, which is private: without it, kernels are slower
-_UNCOUNTED = {"_nrt": False} if hasattr(DefaultOptions, "_nrt") else {}
+# Numba's own switch for reference counting, which is private: without it, kernels are slower. A
+# kernel that leaves it open is compiled as the one is that happens to call it first.
+_HAS_SWITCH = hasattr(DefaultOptions, "_nrt")
+_COUNTED, _UNCOUNTED = ({"_nrt": counted} if _HAS_SWITCH else {} for counted in (True, False))
 
 _KERNEL = re.compile(rb"^@(?:inlined_|plain_)?kernel\b", re.MULTILINE)
 _IMPORT = re.compile(rb"^from ([\w.]+) import (\([^)]*\)|.*)", re.MULTILINE)
@@ -54,7 +56,7 @@ _IMPORT = re.compile(rb"^from ([\w.]+) import (\([^)]*\)|.*)", re.MULTILINE)
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile a function with Numba on its first call; it releases the GIL while it runs."""
-    return _compile_on_first_call(function)
+    return _compile_on_first_call(function, **_COUNTED)
 
 
 def plain_kernel(function: Callable[..., Any]) -> Any:
@@ -62,7 +64,8 @@ def plain_kernel(function: Callable[..., Any]) -> Any:
 
     Numba counts a reference to every array of every group of arrays that an inlined function is
     given, by an atomic addition each: in the innermost loop of a match that took five times as long
-    as the match itself. A kernel that makes an array cannot be compiled so.
+    as the match itself. A kernel that makes an array cannot be compiled so; and one must not return
+    an array, nor call a kernel that does, because whoever gets it counts on its being counted.
     """
     return _compile_on_first_call(function, **_UNCOUNTED)
 

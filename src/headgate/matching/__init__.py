@@ -18,7 +18,7 @@ from headgate.matching.build import (
     build_index_from_snapshot,
     get_index_class,
 )
-from headgate.matching.matches import Matches
+from headgate.matching.matches import MatchedIds, Matches
 from headgate.matching.protocol import Index, Placement
 from headgate.matching.scan import ScanIndex
 
@@ -26,6 +26,7 @@ __all__ = [
     "KINDS",
     "Index",
     "IndexOptions",
+    "MatchedIds",
     "Matches",
     "Placement",
     "ScanIndex",

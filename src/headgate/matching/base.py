@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Collection,
+    Container,
+    Iterable,
+    Iterator,
+    Mapping,
+    MutableMapping,
+    Sequence,
+)
 from dataclasses import dataclass
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
@@ -11,9 +19,10 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 import numpy as np
 
 from headgate._display import format_count, render_fields
-from headgate.errors import QuerySetError
+from headgate.errors import EventError, QuerySetError
 from headgate.events import EventBatch, batch_from_rows
-from headgate.matching.matches import Matches, concatenate_matches
+from headgate.matching.known_ids import KnownIds
+from headgate.matching.matches import MatchedIds, Matches, concatenate_matches
 from headgate.matching.protocol import Index
 from headgate.queries import Query, find_id_problem
 from headgate.schema import Schema, Stream
@@ -21,7 +30,7 @@ from headgate.schema import Schema, Stream
 if TYPE_CHECKING:
     from headgate.snapshot.arrays import EncodedQueries
 
-NO_MATCHES = Matches(np.zeros(1, np.int64), np.zeros(0, np.int64), ())
+NO_MATCHES = Matches(np.zeros(1, np.int64), np.zeros(0, np.int32), ())
 
 Options = TypeVar("Options")
 
@@ -59,8 +68,9 @@ class BaseIndex(DisplayedIndex):
     def __init__(self, stream: Stream) -> None:
         self.stream = stream
         self.threads = 1
-        self._ids: list[str] = []  # by position, also of removed queries
-        self._positions: dict[str, int] = {}  # of the queries that are held now, by id
+        self._ids: list[str] | KnownIds = []  # by position, also of removed queries
+        # of the queries that are held now, by id
+        self._positions: MutableMapping[str, int] = {}
         self._lock = RLock()
 
     @classmethod
@@ -116,6 +126,12 @@ class BaseIndex(DisplayedIndex):
 
     def match(self, events: Any) -> Matches:
         return concatenate_matches(list(self.match_chunks(events)), self._ids)
+
+    def match_one(self, event: Mapping[str, Any]) -> MatchedIds:
+        matches = self.match([event])
+        for reason in matches.errors.values():
+            raise EventError(f"the event cannot be matched: {reason}")
+        return MatchedIds(matches.positions, self._ids)
 
     def _position_of(self, query_id: str) -> int:
         """Return the position of a query; raise if the index does not hold it."""

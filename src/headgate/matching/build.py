@@ -99,8 +99,9 @@ def build_index_from_snapshot(
 ) -> SnapshotIndex:
     """Build the index of `build_index` from a snapshot, where possible from its arrays.
 
-    The kind is the one that the same queries get in memory. A keyed index is built from the arrays:
-    it needs no object for any query, and keeps the base that versions of a set share.
+    The kind is the one that the same queries get in memory. A keyed index comes from the arrays: it
+    needs no object for any query, and the base that versions of a set share is built once on a
+    machine.
     """
     _check_usage(kind, threads, options)
     chosen = snapshot.schema.stream(stream)

@@ -9,18 +9,23 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from headgate._display import format_count, render_table
+from headgate.errors import UsageError
 from headgate.events import EventBatch
+from headgate.matching.known_ids import KnownIds, as_known_ids
 
 Numbers = npt.NDArray[np.int64]
+# of 32 bits, as indexes give them: they are most of what a match writes
+Positions = npt.NDArray[np.signedinteger[Any]]
 
 MAX_SHOWN_IDS = 10  # of an event, in a notebook
+MAX_LISTED_IDS = np.iinfo(np.int32).max  # in Arrow's lists, whose offsets have 32 bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +39,9 @@ class Matches:
     ----------
     offsets : ndarray of int64
         Where the positions of each event begin, and the end of the last.
-    positions : ndarray of int64
+    positions : ndarray of int32
         The positions of the matching queries, event after event.
-    known_ids : sequence of str
+    known_ids : sequence of str, or a pyarrow Array of them
         The id of the query at each position.
     errors : mapping of int to str
         Why an event could not be read, by its number. Such an event has no matches, and an error
@@ -54,10 +59,15 @@ class Matches:
     """
 
     offsets: Numbers
-    positions: Numbers
+    positions: Positions
     known_ids: Sequence[str] = field(repr=False)
     errors: Mapping[int, str] = field(default_factory=dict)
     first: int = 0
+
+    def __post_init__(self) -> None:
+        # an Arrow array would give its own scalars
+        if isinstance(self.known_ids, pa.Array):
+            object.__setattr__(self, "known_ids", as_known_ids(self.known_ids))
 
     def __len__(self) -> int:
         """Return the number of events."""
@@ -67,8 +77,13 @@ class Matches:
         """Return the ids of the queries that one event of this chunk matches."""
         if not 0 <= event < len(self):
             raise IndexError(f"event {event} of {len(self)}")
-        start, end = self.offsets[event], self.offsets[event + 1]
-        return [self.known_ids[position] for position in sorted(self.positions[start:end].tolist())]
+        return self._list_ids(self.positions[self.offsets[event] : self.offsets[event + 1]])
+
+    def _list_ids(self, positions: Numbers) -> list[str]:
+        """Return the ids at some positions, in ascending order of these."""
+        if isinstance(self.known_ids, KnownIds):
+            return self.known_ids.list_at(np.sort(positions))
+        return [self.known_ids[position] for position in sorted(positions.tolist())]
 
     def __repr__(self) -> str:
         return f"<Matches: {self._summarize()}>"
@@ -90,7 +105,7 @@ class Matches:
         more = len(positions) - MAX_SHOWN_IDS
         if more > 0:
             positions = np.partition(positions, MAX_SHOWN_IDS)[:MAX_SHOWN_IDS]
-        shown = ", ".join(self.known_ids[position] for position in np.sort(positions).tolist())
+        shown = ", ".join(self._list_ids(positions))
         return f"{shown} and {more:,} more" if more > 0 else shown or "none"
 
     def up_to(self, limit: int) -> Matches:
@@ -120,9 +135,13 @@ class Matches:
 
     def ids(self) -> pa.ListArray[Any]:
         """Return a list of query ids for each event."""
-        known: Any = pa.array(self.known_ids, pa.string())
+        if self.total > MAX_LISTED_IDS:
+            raise UsageError(
+                f"{self.total:,} matches are too many for one Arrow array of lists; "
+                "take the ids of one chunk of `match_chunks` after the other"
+            )
         offsets: Any = pa.array(self.offsets.astype(np.int32))
-        ids = known.take(self.in_order().positions)
+        ids = as_known_ids(self.known_ids).take(self.in_order().positions)
         lists: pa.ListArray[Any] = pa.ListArray.from_arrays(offsets, ids)
         return lists
 
@@ -131,15 +150,79 @@ class Matches:
         # one sort of event · width + position is faster than a sort for each event
         width = int(self.positions.max(initial=0)) + 1
         events = np.repeat(np.arange(len(self)), np.diff(self.offsets))
-        return replace(self, positions=np.sort(events * width + self.positions) - events * width)
+        ordered = np.sort(events * width + self.positions) - events * width
+        return replace(self, positions=ordered.astype(np.int32))
+
+
+class MatchedIds(Sequence[str]):
+    """The ids of the queries that one event matches, in the order of their positions.
+
+    A sequence of texts that are made only when one is asked for: where many queries match, that
+    takes longer than the match. `len` and `positions` make none.
+
+    Parameters
+    ----------
+    positions : ndarray of int64
+        The positions of the matching queries, in any order.
+    known_ids : sequence of str
+        The id of the query at each position.
+
+    Examples
+    --------
+    >>> ids = MatchedIds(np.array([1, 0]), ["low", "high"])
+    >>> ids, len(ids), "high" in ids, list(ids)
+    (['low', 'high'], 2, True, ['low', 'high'])
+    """
+
+    __slots__ = ("_ids", "_known_ids", "positions")
+
+    def __init__(self, positions: Numbers, known_ids: Sequence[str]) -> None:
+        self.positions = positions
+        self._known_ids = known_ids
+        self._ids: list[str] | None = None
+
+    def __len__(self) -> int:
+        """Return the number of queries that match."""
+        return len(self.positions)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[str]: ...
+
+    def __getitem__(self, place: int | slice) -> str | list[str]:
+        return self._list()[place]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._list())
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether the other sequence, such as a list, has the same ids."""
+        if isinstance(other, list | tuple | MatchedIds):
+            return self._list() == list(other)
+        return NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(self._list())
+
+    def _list(self) -> list[str]:
+        if self._ids is None:
+            known = self._known_ids
+            self._ids = [known[position] for position in np.sort(self.positions).tolist()]
+        return self._ids
 
 
 def concatenate_matches(chunks: Sequence[Matches], known_ids: Sequence[str]) -> Matches:
-    """Return consecutive chunks as one."""
+    """Return consecutive chunks, of which the first begins with event 0, as one."""
+    if len(chunks) == 1 and chunks[0].known_ids is known_ids:
+        return chunks[0]
     # offsets of a chunk begin at 0, so all are summed up again from the counts
     counts = [np.diff(chunk.offsets) for chunk in chunks]
     offsets = np.concatenate([np.zeros(1, np.int64), *counts]).cumsum().astype(np.int64)
-    positions = [np.empty(0, np.int64), *(chunk.positions for chunk in chunks)]
+    positions = [np.empty(0, np.int32), *(chunk.positions for chunk in chunks)]
     errors = {event: reason for chunk in chunks for event, reason in chunk.errors.items()}
     return Matches(offsets, np.concatenate(positions), known_ids, errors)
 
@@ -153,10 +236,10 @@ class RowMatches:
 
     row: int
     offsets: Numbers
-    positions: Numbers
+    positions: Positions
 
     @classmethod
-    def from_pairs(cls, row: int, count: int, rows: Numbers, positions: Numbers) -> RowMatches:
+    def from_pairs(cls, row: int, count: int, rows: Numbers, positions: Positions) -> RowMatches:
         """Return the matches of `count` rows, given as pairs of a row, from 0, and a position."""
         # stable, so that the positions of a row stay in the order in which they came
         order = np.argsort(rows, kind="stable")
@@ -192,15 +275,27 @@ def to_events(
         end = last if piece.end == len(numbers) else int(numbers[piece.end])
         counts = np.zeros(end - first + 1, np.int64)
         counts[numbers[piece.row : piece.end] - first + 1] = np.diff(piece.offsets)
-        yield Matches(
-            np.cumsum(counts), piece.positions, ids, _select_errors(errors, first, end), first
-        )
+        positions = piece.positions.astype(np.int32, copy=False)
+        yield Matches(np.cumsum(counts), positions, ids, _select_errors(errors, first, end), first)
         first = end
     # unreadable events behind the last row, or a batch without any row
     if first < last:
-        nothing = np.empty(0, np.int64)
+        nothing = np.empty(0, np.int32)
         offsets = np.zeros(last - first + 1, np.int64)
         yield Matches(offsets, nothing, ids, _select_errors(errors, first, last), first)
+
+
+def to_numbered_events(
+    pieces: Iterable[RowMatches], rows: int, ids: Sequence[str]
+) -> Iterator[Matches]:
+    """Return the matches of consecutive rows as those of events, of which row i is number i."""
+    end = 0
+    for piece in pieces:
+        yield Matches(piece.offsets, piece.positions, ids, {}, piece.row)
+        end = piece.end
+    # there were no queries to match
+    if end < rows:
+        yield Matches(np.zeros(rows - end + 1, np.int64), np.empty(0, np.int64), ids, {}, end)
 
 
 def _select_errors(errors: list[tuple[int, str]], first: int, end: int) -> dict[int, str]:

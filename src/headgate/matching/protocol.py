@@ -5,11 +5,11 @@ Every index returns exactly what `scan` returns; `headgate.testing` tests that.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
-from headgate.matching.matches import Matches
+from headgate.matching.matches import MatchedIds, Matches
 from headgate.queries import Query
 from headgate.schema import Stream
 
@@ -65,6 +65,8 @@ class Index(Protocol):
     >>> index = hg.build_index(queries, stream="trades")
     >>> index.match([{"symbol": "AAPL", "side": "buy", "qty": 5000}, {"symbol": "MSFT"}])[0]
     ['big_buys', 'no_venue', 'maybe_large']
+    >>> index.match_one({"symbol": "MSFT"})
+    ['no_venue', 'maybe_large']
     >>> index.locate("big_buys").how
     'evaluated for every event'
     >>> index.remove("big_buys")
@@ -156,6 +158,26 @@ class Index(Protocol):
         -------
         Matches
             The queries that each event matches, in the order of the events.
+        """
+
+    def match_one(self, event: Mapping[str, Any]) -> MatchedIds:
+        """Return the ids of the queries that one event matches, as fast as a single event can be.
+
+        Parameters
+        ----------
+        event : dict
+            The event.
+
+        Returns
+        -------
+        MatchedIds
+            A sequence of ids, the same as `match([event])[0]`; they are made when asked for.
+
+        Raises
+        ------
+        EventError
+            If the event cannot be read, with the reason that `match` reports: there is no empty
+            answer that would look like "no match".
         """
 
     def match_chunks(self, events: Any) -> Iterator[Matches]:

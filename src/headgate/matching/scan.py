@@ -42,7 +42,7 @@ from headgate.predicate import (
 from headgate.predicate.comparison import OPERATOR_TESTS, compare_values, zone_of
 from headgate.predicate.normal_form import Conjunction, to_conjunctions
 from headgate.queries import Query
-from headgate.schema import DecimalType, Integer, Stream
+from headgate.schema import DecimalType, Integer, Ordinal, Stream, String, Type
 
 MAX_CACHED_BYTES = 64 << 20
 MIN_BLOCK_ROWS, MAX_BLOCK_ROWS = 256, 32_768
@@ -284,15 +284,31 @@ def compare_columns(atom: Compare, left: CodedColumn, right: CodedColumn) -> Mas
     return result
 
 
+def compare_ordinals(atom: Compare, left: Ordinal, right: Ordinal) -> bool:
+    """Compare two values, neither of which is NULL, as `compare_columns` does."""
+    left_type, right_type = atom.left.type, atom.right.type
+    holds: Any = OPERATOR_TESTS[atom.operator]
+    both_texts = isinstance(left_type, String) and isinstance(right_type, String)
+    if both_texts or _have_ordinals_in_common(left_type, right_type):
+        return bool(holds(left, right))
+    values = left_type.value(left), right_type.value(right)
+    return bool(holds(compare_values(*values, zone_of(left_type, right_type)), 0))
+
+
 def _have_common_order(left: CodedColumn, right: CodedColumn) -> bool:
-    """Return whether the codes of both columns have one order."""
+    """Return whether the codes of both columns have one order; ranks are those of one column."""
     if left.ranked is not None or right.ranked is not None:
         return False
-    if isinstance(left.type, DecimalType) and isinstance(right.type, DecimalType):
-        # the codes are unscaled integers
-        return left.type.scale == right.type.scale
-    whole = isinstance(left.type, Integer) and isinstance(right.type, Integer)
-    return whole or type(left.type) is type(right.type)
+    return _have_ordinals_in_common(left.type, right.type)
+
+
+def _have_ordinals_in_common(left: Type, right: Type) -> bool:
+    """Return whether the ordinals of both types, which are numbers, have one order."""
+    if isinstance(left, DecimalType) and isinstance(right, DecimalType):
+        # the ordinals are unscaled integers
+        return left.scale == right.scale
+    whole = isinstance(left, Integer) and isinstance(right, Integer)
+    return whole or type(left) is type(right)
 
 
 class ScanFallback:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal, Protocol
 
+from headgate._slots import set_slots_directly
 from headgate.predicate.pattern import LikePattern, compile_re2, parse_like, to_re2
 from headgate.schema import Type, ValueSet
 
@@ -68,6 +69,7 @@ class Constant:
     value: bool | None
 
 
+@set_slots_directly
 @dataclass(frozen=True, slots=True)
 class Within:
     """The column's value is one of `values`.

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 
+from headgate._slots import set_slots_directly
 from headgate.predicate.atoms import Atom, Column, Compare, Constant
 
 Accepted = frozenset[bool | None]
 
 
+@set_slots_directly
 @dataclass(frozen=True, slots=True)
 class And:
     """TRUE where all parts are, FALSE where one is, else NULL."""
@@ -48,23 +50,25 @@ Predicate = Atom | And | Or | Not | Truth
 TRUE = Constant(True)
 FALSE = Constant(False)
 UNKNOWN = Constant(None)
+_INNER = (And, Or, Not, Truth)  # a tuple: `And | Or` would be made anew in every call
 ALL_TRUTHS: Accepted = frozenset({True, False, None})
 
 
 def conjunction(parts: Iterable[Predicate]) -> Predicate:
     """Return the AND of all parts, flat: `a AND (b AND c)` has three parts; of none it is TRUE."""
-    flat: list[Predicate] = []
-    for part in parts:
-        flat.extend(part.parts) if isinstance(part, And) else flat.append(part)
-    return flat[0] if len(flat) == 1 else And(tuple(flat)) if flat else TRUE
+    flat = tuple(parts)
+    # most are atoms; `in map` looks at a million of them sooner than a loop would
+    if And in map(type, flat):
+        flat = tuple(p for part in flat for p in (part.parts if isinstance(part, And) else (part,)))
+    return flat[0] if len(flat) == 1 else And(flat) if flat else TRUE
 
 
 def disjunction(parts: Iterable[Predicate]) -> Predicate:
     """Return the OR of all parts, flat; of none it is FALSE."""
-    flat: list[Predicate] = []
-    for part in parts:
-        flat.extend(part.parts) if isinstance(part, Or) else flat.append(part)
-    return flat[0] if len(flat) == 1 else Or(tuple(flat)) if flat else FALSE
+    flat = tuple(parts)
+    if Or in map(type, flat):
+        flat = tuple(p for part in flat for p in (part.parts if isinstance(part, Or) else (part,)))
+    return flat[0] if len(flat) == 1 else Or(flat) if flat else FALSE
 
 
 def children(predicate: Predicate) -> tuple[Predicate, ...]:
@@ -78,7 +82,7 @@ def children(predicate: Predicate) -> tuple[Predicate, ...]:
 
 def iter_atoms(predicate: Predicate) -> Iterator[Atom]:
     """Yield every atom, from left to right, as often as it occurs."""
-    if isinstance(predicate, And | Or | Not | Truth):
+    if isinstance(predicate, _INNER):
         for child in children(predicate):
             yield from iter_atoms(child)
     else:

@@ -226,21 +226,27 @@ class Loader:
             if isinstance(declared, Rejected):
                 self._refuse(declared.error, declared.id)
             elif isinstance(declared, Query) and self._is_wanted(declared.id):
-                self._accept(declared, self.script.place)
+                if declared.id in self._queries:
+                    self._refuse_taken_id(declared.id, self.script.place)
+                else:
+                    self._accept(declared)
 
     def load_rows(self, rows: Iterator[Row], file: str) -> None:
         """Load rows with a query each; what is wrong with one goes into the report."""
         for row in rows:
             # A row that could not be read has no id, and may be any.
-            if row.problem is None and not self._is_wanted(row.id):
+            if self._only is not None and row.problem is None and not self._is_wanted(row.id):
                 continue
-            place = Position(file, row.line)
             try:
                 query = self._bind(row)
             except SqlError as error:
+                place = Position(file, row.line)
                 self._refuse(error.shift_to(place), row.id if isinstance(row.id, str) else None)
             else:
-                self._accept(query, place)
+                if query.id in self._queries:
+                    self._refuse_taken_id(query.id, Position(file, row.line))
+                else:
+                    self._accept(query)
 
     def _bind(self, row: Row) -> Query:
         """Return the query that a row means."""
@@ -272,21 +278,22 @@ class Loader:
             raise UnknownName(f"no stream `{name}`", hint=did_you_mean(name, schema.names))
         return stream
 
-    def _accept(self, query: Query, place: Position) -> None:
+    def _refuse_taken_id(self, query_id: str, place: Position) -> None:
         # The first query of an id stays, the second one is an error at its place.
-        if query.id in self._queries:
-            error = SqlSyntaxError(
-                f"there is already a query `{query.id}`",
-                text=query.id,
-                hint="ids are unique in a set",
-                position=place,
-                topic="id used twice",
-            )
-            self._refuse(error, query.id)
-            return
+        error = SqlSyntaxError(
+            f"there is already a query `{query_id}`",
+            text=query_id,
+            hint="ids are unique in a set",
+            position=place,
+            topic="id used twice",
+        )
+        self._refuse(error, query_id)
+
+    def _accept(self, query: Query) -> None:
         self._queries[query.id] = query
         self.report.accepted += 1
-        self._show_progress()
+        if self._progress is not None:
+            self._show_progress()
 
     def _refuse(self, error: SqlError, query_id: str | None) -> None:
         self.report.errors.append(RowError(error, query_id))

@@ -90,11 +90,11 @@ class LoadReport:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The difference between two query sets."""
+    """The difference between two query sets: queries that were added and updated, ids removed."""
 
-    added: tuple[Query, ...]
-    removed: tuple[str, ...]
-    updated: tuple[Query, ...]
+    added: tuple[Query, ...] = ()
+    removed: tuple[str, ...] = ()
+    updated: tuple[Query, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.added or self.removed or self.updated)
@@ -228,7 +228,7 @@ class QuerySet:
         return Change(
             added=tuple(query for query in newer if query.id not in self),
             removed=tuple(query.id for query in self if query.id not in newer),
-            updated=tuple(q for q in newer if q.id in self and _are_different(self[q.id], q)),
+            updated=tuple(q for q in newer if q.id in self and are_different(self[q.id], q)),
         )
 
     def filters(self, stream: str) -> list[Query]:
@@ -286,7 +286,8 @@ def refuse_unknown_id(query_id: str, ids: Collection[str]) -> QuerySetError:
     return QuerySetError(f"no query `{query_id}`{hint}")
 
 
-def _are_different(old: Query, new: Query) -> bool:
+def are_different(old: Query, new: Query) -> bool:
+    """Return whether a query was updated, and not only spelled in another way."""
     if old == new:
         return False
     # Objects may differ where the rendered SQL does not.

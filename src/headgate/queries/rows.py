@@ -88,8 +88,17 @@ def _make_list_row(number: int, record: object) -> Row:
 
 
 def _read_json(path: Path) -> Iterator[Row]:
+    scan = json.JSONDecoder().raw_decode
     with open_text(path) as file:
         for number, line in enumerate(file, 1):
+            # most lines are an object and a line feed; all others are left to `json.loads`
+            try:
+                record, end = scan(line)
+                if type(record) is dict and line[end:] == "\n":
+                    yield _make_row(number, record)
+                    continue
+            except (ValueError, RecursionError):
+                pass
             if not line.strip():
                 continue
             try:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from heapq import merge
 from typing import Any
 
+from headgate._slots import set_slots_directly
 from headgate.schema.types import Ordinal, Type, successor
 
 
@@ -112,6 +113,7 @@ def _lowest(left: Ordinal | None, right: Ordinal | None) -> Ordinal | None:
     return left if precedes(left, right) else right
 
 
+@set_slots_directly
 @dataclass(frozen=True, slots=True)
 class ValueSet:
     """A set of values of one type; NULL is never one of them.

@@ -1,8 +1,8 @@
 """Files of arrays: written whole, synced to the disk, and read whole into memory.
 
-They were mapped once. But a file that is cut while it is mapped ends the process (SIGBUS), and one
-that is written to changes arrays that were validated. An index copies what it takes from a
-snapshot, so a map would be shared between workers only while they build theirs.
+They are not mapped where they lie, which is often a directory that others write to: a file that is
+cut while it is mapped ends the process (SIGBUS), and one that is written to changes arrays that
+were validated. What is mapped is a copy that the machine has made (`machine_cache`).
 
 A file is an Arrow IPC file with a single row, in which each array is a list. So arrays of any
 lengths share one file under their names, and whatever reads Arrow can look inside. One `.npy` file
@@ -16,6 +16,7 @@ import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import fields, replace
+from mmap import mmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -48,35 +49,45 @@ def write_arrays(path: Path, arrays: Arrays) -> None:
     sync(path)
 
 
-def read_content(path: Path, size: int) -> bytes:
-    """Return what is in a file, which must have this size."""
+def check_size(path: Path, size: int) -> None:
+    """Raise a SnapshotError unless there is a file of this size."""
     try:
         if not path.is_file():
             raise SnapshotError(f"{path}: is missing")
         actual = path.stat().st_size
-        # a file of another size is not read, however large it is
-        if actual == size:
-            with path.open("rb") as file:
-                content = file.read(size)
-            actual = len(content)
+    except OSError as error:
+        raise SnapshotError(f"{path}: cannot be read ({error.strerror})") from None
+    if actual != size:
+        raise SnapshotError(f"{path}: has {actual:,} bytes, the manifest says {size:,}")
+
+
+def read_content(path: Path, size: int) -> bytes:
+    """Return what is in a file, which must have this size."""
+    # a file of another size is not read, however large it is
+    check_size(path, size)
+    try:
+        with path.open("rb") as file:
+            content = file.read(size)
     except OSError as error:
         raise SnapshotError(f"{path}: cannot be read ({error.strerror})") from None
     except MemoryError:
         raise SnapshotError(f"{path}: its {size:,} bytes do not fit into memory") from None
-    if actual != size:
-        raise SnapshotError(f"{path}: has {actual:,} bytes, the manifest says {size:,}")
+    # cut in the meantime
+    if len(content) != size:
+        raise SnapshotError(f"{path}: has {len(content):,} bytes, the manifest says {size:,}")
     return content
 
 
-def parse_arrays(content: bytes, layout: Arrays) -> Arrays:
+def parse_arrays(content: bytes | mmap, layout: Arrays, *, is_verified: bool = False) -> Arrays:
     """Return the arrays in the content of a file, as views of it that cannot be written.
 
-    Raise ValueError if it is no such file, or if names or types differ from `layout`.
+    Raise ValueError if it is no such file, or if names or types differ from `layout`. Content that
+    `is_verified` was parsed before, and is not looked through again.
     """
     try:
         reader = pa.ipc.open_file(pa.py_buffer(content))
         batch = reader.get_batch(0) if reader.num_record_batches == 1 else None
-        if batch is not None:
+        if batch is not None and not is_verified:
             batch.validate(full=True)
     except (OSError, pa.ArrowException) as error:
         raise ValueError(f"not an Arrow file ({error})") from None
@@ -86,12 +97,16 @@ def parse_arrays(content: bytes, layout: Arrays) -> Arrays:
     if batch is None or batch.schema != expected or batch.num_rows != 1:
         raise ValueError("its arrays are not those of such a segment")
     arrays = {}
-    for name, column in zip(layout, batch.columns, strict=True):
+    for (name, expected_values), column in zip(layout.items(), batch.columns, strict=True):
         assert isinstance(column, pa.LargeListArray)
-        flat = column.flatten()
+        flat: Any = column.flatten()
         if column.null_count or flat.null_count:
             raise ValueError(f"{name} has a NULL")
-        arrays[name] = np.asarray(flat.to_numpy())
+        # not `to_numpy`, which imports pandas
+        _, values = flat.buffers()
+        dtype = expected_values.dtype
+        offset = flat.offset * dtype.itemsize
+        arrays[name] = np.frombuffer(values or b"", dtype, len(flat), offset)
         # which Arrow allows, but kernels do not expect
         if not arrays[name].flags.aligned:
             raise ValueError(f"{name} does not begin at a multiple of its width")

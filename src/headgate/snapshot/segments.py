@@ -4,23 +4,22 @@ A base is a set of queries in order. Tombstones remove queries by their ids, and
 keep their order. A delta inserts queries, each at its place in the result.
 
 The queries of all segments, one segment behind the other, have positions: append-only, never
-reused. The order of a set is the positions of its living queries (`order_living`), and a step is
-the tombstones and the delta that lead from one set to another (`compute_step`).
+reused. The order of a set is the positions of its living queries (`order_living`), and `revision`
+computes the tombstones and the delta that lead from one set to another.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from mmap import mmap
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headgate.queries import Query, QuerySet
 from headgate.schema import Schema
 from headgate.snapshot.arrays import EncodedQueries, Texts, encode_queries
 from headgate.snapshot.arrays.texts import pack
@@ -70,11 +69,12 @@ def kind_of(segment: Segment) -> str:
     return type(segment).__name__.lower()
 
 
-def parse_segment(content: bytes, kind: str) -> Segment:
+def parse_segment(content: bytes | mmap, kind: str, *, is_verified: bool = False) -> Segment:
     """Return the segment in the content of a file; raise ValueError if there is none."""
     # an empty segment has the names and types that the file must have
     template = _make_empty(kind)
-    return assemble_arrays(template, parse_arrays(content, flatten_arrays(template)))
+    arrays = parse_arrays(content, flatten_arrays(template), is_verified=is_verified)
+    return assemble_arrays(template, arrays)
 
 
 def _make_empty(kind: str) -> Segment:
@@ -97,32 +97,49 @@ class OrderError(ValueError):
     """An error in segments that do not follow from one another."""
 
 
-def order_living(segments: Iterable[Segment]) -> Positions:
+def order_living(segments: Sequence[Segment]) -> Positions:
     """Return the positions of the living queries, in the order of the set."""
     order = np.zeros(0, np.int64)
-    # of all queries so far, by position, one array for each segment
-    ids: list[pa.LargeBinaryArray] = []
+    count = 0  # of queries so far
+    gone = _find_gone(segments)
     for segment in segments:
         if isinstance(segment, Tombstones):
-            order = _remove_dead(order, ids, segment)
+            # an id may have earlier bearers, removed already, and later ones, not yet there
+            rows = next(gone)
+            is_dead = np.zeros(count, np.bool_)
+            is_dead[rows[rows < count]] = True
+            alive = order[~is_dead[order]]
+            # every tombstone must remove exactly one living query
+            if len(order) - len(alive) != len(segment):
+                raise OrderError("a tombstone is for no query that lives")
+            order = alive
             continue
         # the positions of a segment's queries begin behind those of all segments before it
-        new = np.arange(len(segment), dtype=np.int64)
-        places = segment.places if isinstance(segment, Delta) else new
-        order = insert_at(order, places, new + sum(map(len, ids)))
-        ids.append(segment.queries.ids.arrow())
+        new = np.arange(count, count + len(segment))
+        order = insert_at(order, segment.places, new) if isinstance(segment, Delta) else new
+        count += len(segment)
     return order
 
 
-def _remove_dead(order: Positions, ids: list[pa.LargeBinaryArray], gone: Tombstones) -> Positions:
-    """Return the order without the queries of some ids, and their earlier versions."""
-    # an id may have had earlier bearers; they were removed before the last one came
-    dead = pc.is_in(pa.chunked_array(ids, pa.large_binary()), value_set=gone.ids.arrow())
-    alive: Positions = order[~np.asarray(dead)[order]]
-    # every tombstone must remove exactly one living query
-    if len(order) - len(alive) != len(gone):
-        raise OrderError("a tombstone is for no query that lives")
-    return alive
+def _find_gone(segments: Sequence[Segment]) -> Iterator[Positions]:
+    """Yield the positions of all queries, living or not, with the ids of each tombstones."""
+    tombstones = [segment.ids.arrow() for segment in segments if isinstance(segment, Tombstones)]
+    if not tombstones:
+        return
+    # all ids are looked through once, however many steps there are
+    mentioned = pa.concat_arrays(tombstones)
+    # by position: the place of the id among those mentioned, if it is there
+    place = pc.index_in(_collect_ids(segments), value_set=mentioned)
+    positions, places = np.flatnonzero(np.asarray(place.is_valid())), np.asarray(place.drop_null())
+    for ids in tombstones:
+        own = np.asarray(pc.index_in(ids, value_set=mentioned))
+        yield positions[np.isin(places, own)]
+
+
+def _collect_ids(segments: Sequence[Segment]) -> pa.ChunkedArray[Any]:
+    """Return the ids of all queries, by position."""
+    arrays = [s.queries.ids.arrow() for s in segments if not isinstance(s, Tombstones)]
+    return pa.chunked_array(arrays, pa.large_binary())
 
 
 def insert_at(order: Positions, places: Positions, new: Positions) -> Positions:
@@ -143,77 +160,15 @@ def insert_at(order: Positions, places: Positions, new: Positions) -> Positions:
     return result
 
 
-def check_unique(segments: Iterable[Segment], order: Positions) -> None:
-    """Raise if two living queries have one id."""
-    arrays = [s.queries.ids.arrow() for s in segments if not isinstance(s, Tombstones)]
-    ids = pa.chunked_array(arrays, pa.large_binary()).take(order)
-    if pc.count_distinct(ids).as_py() != len(order):
+def check_unique(segments: Sequence[Segment], order: Positions) -> None:
+    """Raise if two living queries of different segments have one id; in one they never have."""
+    base, *later = [s.queries.ids.arrow() for s in segments if not isinstance(s, Tombstones)]
+    rows = order[order >= len(base)] - len(base)
+    if not len(rows):
+        return
+    ids = pa.chunked_array(later, pa.large_binary()).take(rows)
+    # deltas are small: only they are compared with each other, and the base with them
+    is_twice = pc.count_distinct(ids).as_py() != len(ids)
+    in_base = np.asarray(pc.is_in(base, value_set=ids.combine_chunks()))
+    if is_twice or np.any(in_base[order[order < len(base)]]):
         raise OrderError("two queries have the same id")
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A step between sets: remove `removed`, then put `new` at `places` of the result."""
-
-    removed: tuple[str, ...]
-    new: tuple[Query, ...]
-    places: tuple[int, ...]
-
-    @property
-    def size(self) -> int:
-        return len(self.removed) + len(self.new)
-
-
-def compute_step(old: QuerySet, new: QuerySet) -> Step:
-    """Return the least step from one set to the other, in its exact order.
-
-    A query that is added, removed, or changed where it stands costs only itself. Of those that
-    changed places as few as possible are taken out and put in again: all outside a longest
-    subsequence that kept its order.
-    """
-    ranks = {query_id: rank for rank, query_id in enumerate(old.ids)}
-    # queries that are the same in both sets: place in the new one, rank in the old
-    same = [
-        (place, ranks[query.id])
-        for place, query in enumerate(new)
-        if query.id in ranks and old[query.id] == query
-    ]
-    places = [place for place, _ in same]
-    kept_ranks = [rank for _, rank in same]
-    # most changes move nothing, and then all that is the same can stay
-    if any(later < earlier for earlier, later in pairwise(kept_ranks)):
-        stay = longest_increasing(kept_ranks)
-        places = [places[i] for i in stay]
-    staying_places = set(places)
-    # new, changed and moved queries alike leave their old place and come in again
-    moved_in = [(place, query) for place, query in enumerate(new) if place not in staying_places]
-    staying = {query.id for place, query in enumerate(new) if place in staying_places}
-    return Step(
-        removed=tuple(query_id for query_id in old.ids if query_id not in staying),
-        new=tuple(query for _, query in moved_in),
-        places=tuple(place for place, _ in moved_in),
-    )
-
-
-def longest_increasing(values: Sequence[int]) -> list[int]:
-    """Return the places of a longest increasing subsequence, in n log n steps (Fredman 1975).
-
-    >>> longest_increasing([3, 0, 1, 2])
-    [1, 2, 3]
-    """
-    ends: list[int] = []  # the least value in which a subsequence of each length can end
-    end_places: list[int] = []
-    before: list[int] = []
-    for place, value in enumerate(values):
-        # the longest subsequence that the value can be appended to
-        length = bisect_left(ends, value)
-        before.append(end_places[length - 1] if length else -1)
-        ends[length : length + 1] = [value]
-        end_places[length : length + 1] = [place]
-    # from the last place back to the first
-    backwards: list[int] = []
-    place = end_places[-1] if end_places else -1
-    while place >= 0:
-        backwards.append(place)
-        place = before[place]
-    return backwards[::-1]

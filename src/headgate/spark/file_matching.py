@@ -52,7 +52,7 @@ def match_file(
         for row in _iterate_rows(numbers.mapInArrow(work, _CHUNK_SCHEMA)):
             offsets = np.frombuffer(row.offsets, np.int64)
             errors = {first + int(at): reason for at, reason in json.loads(row.errors).items()}
-            positions = np.frombuffer(row.positions, np.int64)
+            positions = np.frombuffer(row.positions, np.int32)
             matches = Matches(offsets, positions, ids, errors, first)
             yield Chunk(matches, row.blank, json.loads(row.unknown))
             first += len(offsets) - 1

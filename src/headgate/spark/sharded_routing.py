@@ -10,7 +10,7 @@ shards it would have gone to.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -26,17 +26,18 @@ from headgate.matching import ScanIndex
 from headgate.matching.shards import divide_filters
 from headgate.predicate import Predicate
 from headgate.queries import Query, QuerySet, Source
-from headgate.schema import Attribute, Schema, Stream
-from headgate.snapshot.arrays import encode_queries
-from headgate.spark.frames import NO_ATTRIBUTE, Array, quote_name, select_columns
-from headgate.spark.routing import (
+from headgate.schema import Attribute, Stream
+from headgate.snapshot import EncodedSet, Snapshot
+from headgate.snapshot.arrays import EncodedQueries, encode_queries
+from headgate.snapshot.arrays.selection import select_queries
+from headgate.spark.frames import NO_ATTRIBUTE, Array, quote_name, select_columns, select_kept
+from headgate.spark.matcher import (
     ADDED_COLUMNS,
     RESULT_TYPES,
     Matcher,
     Output,
     build_lists,
     list_errors,
-    select_kept,
 )
 from headgate.spark.transport import PackedSnapshot, pack_queries
 from headgate.spark.worker import IndexConfig
@@ -45,19 +46,52 @@ TARGET_TYPE = "struct<shards: array<int>, error: string>"
 
 
 @dataclass(frozen=True, slots=True)
+class PackedShard:
+    """A shard: its queries in a file, and what holds for every event that one of them wants."""
+
+    guard: Predicate
+    place: PackedSnapshot
+
+
+@dataclass(frozen=True, slots=True)
 class ShardedRoute:
-    """A function from a DataFrame of events to a DataFrame of matches, like `Route`."""
+    """A function from a DataFrame of events to a DataFrame of matches; made by `route`.
+
+    Examples
+    --------
+    Divide many queries among eight shards, and take a row for each match::
+
+        routing = hg.spark.route("published/", output="pairs", shards=8)
+        routing(trades).write.parquet("matches/")
+    """
 
     stream: Stream
     used: tuple[Attribute, ...]
-    guards: tuple[Predicate, ...]
-    places: tuple[PackedSnapshot, ...]
+    shards: tuple[PackedShard, ...]
     index: IndexConfig
     output: Output
     keep: tuple[str, ...] | None
 
     def __call__(self, frame: DataFrame) -> DataFrame:
-        """Return the kept columns of a DataFrame, with those of the output."""
+        """Return the kept columns of a DataFrame, with those of the output.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            The events; if it is streaming, only for the output "pairs".
+
+        Returns
+        -------
+        DataFrame
+            A row for each event, or for each match if the output is "pairs".
+
+        Raises
+        ------
+        EventError
+            If a column can never have the type of its attribute.
+        UsageError
+            If a column has the name of one that is added, or the output is for batches only.
+        """
         if frame.isStreaming and self.output != "pairs":
             raise UsageError(
                 f'on a streaming DataFrame, shards cannot give the output "{self.output}", for '
@@ -71,13 +105,13 @@ class ShardedRoute:
         prefix = "__headgate_"
         while any(column.lower().startswith(prefix) for column in frame.columns):
             prefix += "_"
-        for place in self.places:
-            place.send(frame.sparkSession)
+        for shard in self.shards:
+            shard.place.send(frame.sparkSession)
 
         sent = self._send_to_shards(frame, names, columns, prefix)
         matchers = [
-            Matcher(place, self.stream.name, self.index, names, self.output)
-            for place in self.places
+            Matcher(shard.place, self.stream.name, self.index, names, self.output)
+            for shard in self.shards
         ]
         match = arrow_udf(ShardMatcher(tuple(matchers)).match, RESULT_TYPES[self.output])
         result = match.asNondeterministic()(
@@ -99,19 +133,20 @@ class ShardedRoute:
         """
         if self.output != "pairs":
             frame = frame.withColumn(f"{prefix}event", F.monotonically_increasing_id())
-        guard = arrow_udf(GuardMatcher(self.stream, names, self.guards).match, TARGET_TYPE)
+        guards = tuple(shard.guard for shard in self.shards)
+        guard = arrow_udf(GuardMatcher(self.stream, names, guards).match, TARGET_TYPE)
         targets = F.col(f"{prefix}targets")
         is_single = targets["error"].isNotNull() | (F.size(targets["shards"]) == 0)
         shards = F.when(is_single, F.array(F.lit(0))).otherwise(targets["shards"])
         # values that hash to the partition of each shard, so that no partition has two
-        keys = F.array(*map(F.lit, find_partition_keys(len(self.places))))
+        keys = F.array(*map(F.lit, find_partition_keys(len(self.shards))))
         return (
             frame.withColumn(f"{prefix}targets", guard.asNondeterministic()(*columns))
             .withColumn(f"{prefix}error", targets["error"])
             .withColumn(f"{prefix}shard", F.explode(shards))
             .drop(f"{prefix}targets")
             .withColumn(f"{prefix}key", F.get(keys, F.col(f"{prefix}shard")))
-            .repartition(len(self.places), f"{prefix}key")
+            .repartition(len(self.shards), f"{prefix}key")
         )
 
     def _merge(self, matched: DataFrame, whole: list[Column], prefix: str) -> DataFrame:
@@ -131,12 +166,28 @@ class ShardedRoute:
 
 
 def divide_among_shards(
-    filters: Sequence[Query], schema: Schema, count: int
-) -> tuple[tuple[Predicate, ...], tuple[PackedSnapshot, ...]]:
-    """Return the guards of at most so many shards, and a snapshot of each."""
-    shards = divide_filters(encode_queries(filters, schema), schema, count)
-    sets = [QuerySet(schema, [filters[place] for place in s.places.tolist()]) for s in shards]
-    return tuple(shard.guard for shard in shards), tuple(map(pack_queries, sets))
+    source: QuerySet | Snapshot, stream: Stream, count: int
+) -> tuple[PackedShard, ...]:
+    """Divide the filters on a stream among at most so many shards; no filter, no shard.
+
+    Those of a snapshot are divided as arrays, and no object is made of any.
+    """
+    filters = _encode_filters(source, stream)
+    return tuple(
+        PackedShard(
+            shard.guard,
+            pack_queries(
+                EncodedSet(source.schema, select_queries(filters, shard.places, source.schema))
+            ),
+        )
+        for shard in divide_filters(filters, source.schema, count)
+    )
+
+
+def _encode_filters(source: QuerySet | Snapshot, stream: Stream) -> EncodedQueries:
+    if isinstance(source, Snapshot):
+        return source.select_filters(stream)
+    return encode_queries(source.filters(stream.name), source.schema)
 
 
 @dataclass(frozen=True, slots=True)

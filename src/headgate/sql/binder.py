@@ -557,7 +557,8 @@ class Binder:
         try:
             check_literal(value)
         except LiteralError as problem:
-            raise cursor.make_error(TypeMismatch, str(problem), extent=extent) from None
+            error = cursor.make_error(TypeMismatch, str(problem), problem.hint, extent=extent)
+            raise error from None
         return LiteralOperand(value, extent)
 
     def read_number(self) -> Number | float:
@@ -644,7 +645,9 @@ class Binder:
             error = self.cursor.make_error(InvalidPattern, message, extent=extent, topic=message)
             raise error from None
         except (LiteralError, ConditionError) as problem:
-            raise self.cursor.make_error(TypeMismatch, str(problem), extent=extent) from None
+            hint = problem.hint if isinstance(problem, LiteralError) else ""
+            error = self.cursor.make_error(TypeMismatch, str(problem), hint, extent=extent)
+            raise error from None
 
 
 def _unwrap(node: Node) -> Node:

@@ -16,17 +16,17 @@ by regular expressions and built by `conditions`, as the binder does.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
-from headgate.predicate import Column, IsNull, Predicate, Within, conjunction, disjunction
+from headgate.predicate import Column, IsNull, Predicate, conjunction, disjunction
 from headgate.predicate.pattern.errors import PatternRefused
-from headgate.schema import Boolean, ValueSet
+from headgate.schema import Boolean
 from headgate.sql import conditions
 from headgate.sql.conditions import OPERATORS, ConditionError
 from headgate.sql.cursor import MAX_DEPTH
 from headgate.sql.lexer import LITERAL_TYPES, MAX_LITERAL, MAX_STATEMENT, RESERVED, is_unicode
 from headgate.sql.literals import Literal, LiteralError, Number, TypedLiteral
-from headgate.sql.ordinals import OrdinalColumn, find_cuts, make_ordinal_column
+from headgate.sql.ordinals import TestReaders, make_test_readers
 from headgate.sql.scope import NameProblem, Scope
 
 MAX_CACHED_ATOMS = 500_000
@@ -61,7 +61,6 @@ _SET_TEST = re.compile(
 _PLAIN_NAME = re.compile(_NAME, re.ASCII)
 _LITERALS = re.compile(_LITERAL, re.IGNORECASE | re.ASCII)
 _RESERVED_NAMES = RESERVED | LITERAL_TYPES
-_NULL_TESTS = {"NULL": False, "NOT NULL": True}
 
 
 class FastPath:
@@ -82,12 +81,68 @@ class FastPath:
         self.scope = scope
         self._atoms: dict[str, Predicate] = {}
         self._columns: dict[str, Column] = {}
-        self._ordinal_columns: dict[str, OrdinalColumn | None] = {}
+        self._test_readers: dict[str, TestReaders] = {}
+        self._general_names: set[str] = set()  # of columns whose literals are read the general way
 
     def parse(self, text: str) -> Predicate | None:
         """Return the predicate of a condition, or None where it is not plain."""
         if len(text) > MAX_STATEMENT or "\0" in text or not is_unicode(text):
             return None
+        return self._read_conjunction(text) or self._read_tokens(text)
+
+    def _read_conjunction(self, text: str) -> Predicate | None:
+        """Return the AND of conditions in their commonest spelling; None for any other text.
+
+        The text is torn apart at every ` AND `, and each piece has to be a whole condition. A piece
+        of a torn string is none, since it has one quote too many.
+        """
+        atoms, readers, parts = self._atoms, self._test_readers, []
+        pieces = iter(text.split(" AND "))
+        for piece in pieces:
+            part = atoms.get(piece)
+            if part is None:
+                name, _, test = piece.partition(" ")
+                operator, _, operand = test.partition(" ")
+                # here and not in a function, for most of a load is this: an atom in its commonest
+                # spelling on a column that was met before
+                try:
+                    part = readers[name][operator](operand)
+                except (KeyError, ValueError):
+                    part = self._read_piece(piece, pieces)
+                    if part is None:
+                        return None
+                else:
+                    if len(atoms) < MAX_CACHED_ATOMS:
+                        atoms[piece] = part
+            parts.append(part)
+        return conjunction(parts)
+
+    def _read_piece(self, text: str, following: Iterator[str]) -> Predicate | None:
+        """Return the predicate of an atom or of `(atom OR atom …)`, with at most one NOT."""
+        if text[:4] == "NOT ":
+            part = None if text[4:8] == "NOT " else self._read_piece(text[4:], following)
+            return None if part is None else conditions.negate(part)
+        if text[:1] == "(":
+            return self._read_alternatives(text[1:-1]) if text[-1] == ")" else None
+        # the AND of a BETWEEN has torn it, too
+        if " BETWEEN " in text:
+            text = f"{text} AND {next(following, '')}"
+            if text in self._atoms:
+                return self._atoms[text]
+        return self._bind(text)
+
+    def _read_alternatives(self, text: str) -> Predicate | None:
+        """Return the OR of atoms."""
+        parts = []
+        for piece in text.split(" OR "):
+            part = self._atoms.get(piece) or self._bind(piece)
+            if part is None:
+                return None
+            parts.append(part)
+        return disjunction(parts)
+
+    def _read_tokens(self, text: str) -> Predicate | None:
+        """Return the predicate of a plain condition in any spelling."""
         atoms = self._atoms
         groups: list[_Group] = [_Group()]  # one for each parenthesis that is open
         # A token continues the innermost group, opens one, or closes it. Whatever may not stand in
@@ -116,7 +171,7 @@ class FastPath:
     def _bind(self, text: str) -> Predicate | None:
         """Return the predicate of one atom's text, and remember it."""
         try:
-            atom = self.bind_common(text) or self.bind_general(text)
+            atom = self.bind_common(text) or (self.bind_general(text) if _is_atom(text) else None)
         except (LiteralError, ConditionError, NameProblem, PatternRefused):
             return None
         # A full cache takes no more atoms, so that memory stays bounded.
@@ -133,25 +188,26 @@ class FastPath:
         ((4,), None)
         """
         name, _, test = text.partition(" ")
-        if name not in self._ordinal_columns:
-            named = _PLAIN_NAME.fullmatch(name)
-            self._ordinal_columns[name] = (
-                make_ordinal_column(self._resolve_column(name)) if named else None
-            )
-        # None is cached, too: a name that is no plain column, or whose type has no reader.
-        known = self._ordinal_columns[name]
-        if known is None:
-            return None
         operator, _, operand = test.partition(" ")
-        if operator == "IS":
-            negated = _NULL_TESTS.get(operand)
-            return None if negated is None else IsNull(known.column, negated)
+        readers = self._test_readers.get(name) or self._find_test_readers(name)
+        read = readers.get(operator)
+        if read is None:
+            return None
         try:
-            cuts, starts_inside = find_cuts(operator, operand, known)
+            return read(operand)
         except ValueError:
             return None
-        form = conditions.FORMS.get(operator, "range")
-        return Within(known.column, ValueSet(cuts, starts_inside), form)
+
+    def _find_test_readers(self, name: str) -> TestReaders:
+        """Return how tests of a column are read; nothing for other texts and types."""
+        if name in self._general_names or not _PLAIN_NAME.fullmatch(name):
+            return {}
+        readers = make_test_readers(self._resolve_column(name))
+        if readers:
+            self._test_readers[name] = readers
+        else:
+            self._general_names.add(name)
+        return readers
 
     def bind_general(self, text: str) -> Predicate | None:
         """Return the predicate of an atom in any spelling of the plain subset."""
@@ -201,6 +257,12 @@ class FastPath:
                 raise NameProblem(f"`{name}` is a word of the language", "")
             column = self._columns[name] = self.scope.resolve(parts)
         return column
+
+
+def _is_atom(text: str) -> bool:
+    """Return whether a text is one atom and nothing else."""
+    match = _TOKEN.fullmatch(text)
+    return match is not None and match[1] == text
 
 
 def _tokens(text: str) -> Iterable[tuple[str, str, str]]:

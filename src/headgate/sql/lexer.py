@@ -35,19 +35,26 @@ LITERAL_TYPES = frozenset(("DATE", "TIMESTAMP"))  # names too, unless a string f
 
 # Alternatives are tried in this order: comments before the minus, and r'…' before words. A number
 # that runs into a word or a second point is none, and its first digit becomes `other`.
+_SPACE = r"\s+"
+_COMMENT = r"--(?:\\\n|[^\n\r])*|/\*(?!\+)[^*]*\*+(?:[^/*][^*]*\*+)*/"
+_STRING = (
+    r"""'[^'\\]*(?:(?:\\.|'')[^'\\]*)*'|"[^"\\]*(?:(?:\\.|"")[^"\\]*)*"|[rR](?:'[^']*'|"[^"]*")"""
+)
+_QUOTED = r"`[^`]*(?:``[^`]*)*`"
+_NUMBER = r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?:[bB][dD]|[lLsSyYdDfF])?(?![\w.])"
+_WORD = r"[^\W\d]\w*"
 _TOKEN = re.compile(
-    r"""
-    (?P<space>\s+)
-  | (?P<comment>--(?:\\\n|[^\n\r])*|/\*(?!\+)[^*]*\*+(?:[^/*][^*]*\*+)*/)
-  | (?P<string>'[^'\\]*(?:(?:\\.|'')[^'\\]*)*'|"[^"\\]*(?:(?:\\.|"")[^"\\]*)*"
-             |[rR](?:'[^']*'|"[^"]*"))
-  | (?P<quoted>`[^`]*(?:``[^`]*)*`)
-  | (?P<number>(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?:[bB][dD]|[lLsSyYdDfF])?(?![\w.]))
-  | (?P<word>[^\W\d]\w*)
-  | (?P<operator><=>|<=|>=|<>|!=|==|[=<>(),.;*+!-])
-  | (?P<other>.)
-    """,
-    re.VERBOSE | re.DOTALL,
+    rf"(?P<space>{_SPACE})|(?P<comment>{_COMMENT})|(?P<string>{_STRING})|(?P<quoted>{_QUOTED})"
+    rf"|(?P<number>{_NUMBER})|(?P<word>{_WORD})"
+    r"|(?P<operator><=>|<=|>=|<>|!=|==|[=<>(),.;*+!-])|(?P<other>.)",
+    re.DOTALL,
+)
+# What may stand before a statement, and the statement: the same tokens in the same order, up to a
+# semicolon that is one. Nothing is tried twice (`*+`), as it is when tokens are read one by one.
+_STATEMENT = re.compile(
+    rf"(?:{_SPACE}|{_COMMENT})*+"
+    rf"((?:{_SPACE}|{_COMMENT}|{_STRING}|{_QUOTED}|{_NUMBER}|{_WORD}|[^;])*+);?+",
+    re.DOTALL,
 )
 
 
@@ -83,17 +90,9 @@ def tokens(text: str) -> Iterator[Token]:
 
 def statements(text: str) -> Iterator[tuple[int, str]]:
     """Yield the statements between semicolons with their offsets, but no empty ones."""
-    # `used` says whether a token has been seen since the last semicolon; comments are no tokens.
-    start, used = 0, False
-    for token in tokens(text):
-        if token.text == ";":
-            if used:
-                yield start, text[start : token.start]
-            start, used = token.end, False
-        elif not used:
-            start, used = token.start, True
-    if used:
-        yield start, text[start:]
+    for match in _STATEMENT.finditer(text):
+        if match[1]:
+            yield match.start(1), match[1]
 
 
 def check_tokens(text: str) -> Iterator[Token]:

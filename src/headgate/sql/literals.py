@@ -44,6 +44,13 @@ _SPECIAL_DOUBLES = {
     "-inf": -math.inf,
     "-infinity": -math.inf,
 }
+# What to write beside an attribute of a family of types.
+_EXAMPLES = {
+    "number": "a number, such as 10",
+    "string": "a string, such as 'text'",
+    "boolean": "TRUE or FALSE",
+    "time": "DATE '2024-12-31' or TIMESTAMP '2024-12-31 23:59:59'",
+}
 _DATE = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})", re.ASCII)
 _CLOCK = re.compile(
     r"(\d{4}-\d{1,2}-\d{1,2})"
@@ -54,7 +61,11 @@ _CLOCK = re.compile(
 
 
 class LiteralError(ValueError):
-    """A literal that does not fit where it stands."""
+    """A literal that does not fit where it stands, and what to write instead."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +153,8 @@ def parse_special_double(text: str) -> float | None:
 
 def _check_family(fits: bool, noun: str, type_: Type) -> None:
     if not fits:
-        raise LiteralError(f"{noun} cannot be compared with {add_article(type_.sql)}")
+        message = f"{noun} cannot be compared with {add_article(type_.sql)}"
+        raise LiteralError(message, f"write {_EXAMPLES[type_.family]}")
 
 
 def add_article(noun: str) -> str:
@@ -161,7 +173,10 @@ def _parse_number(text: str, type_: Type) -> Value:
         raise LiteralError("this is not a number that can be compared") from None
     # Checked before anything is computed: as a whole number, 1E999999999 would fill the memory.
     if exact and abs(exact.adjusted()) > MAX_EXPONENT:
-        raise LiteralError("a number is too far from zero or too near to it")
+        raise LiteralError(
+            "a number is too far from zero or too near to it",
+            f"write one of at most {MAX_EXPONENT} digits",
+        )
     # Beyond the range of doubles the exact number is kept, which compares as it should.
     if isinstance(type_, Double) and math.isfinite(float(exact)):
         return float(exact)
@@ -178,7 +193,9 @@ def _parse_time(literal: TypedLiteral, zone: str) -> date | datetime:
         moment = clock if clock.tzinfo else clock.replace(tzinfo=local)
         return moment.astimezone(local)
     except (ValueError, OverflowError) as error:
-        raise LiteralError(str(error)) from None
+        # What is not even written as a date says itself how to write it.
+        hint = "" if ";" in str(error) else "correct the date or the time"
+        raise LiteralError(str(error), hint) from None
 
 
 def parse_date(text: str) -> date:

@@ -6,84 +6,119 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable
 from datetime import date
-from typing import Any, NamedTuple
+from functools import lru_cache
+from typing import Any
 
-from headgate.predicate import Column
-from headgate.schema import Date, DecimalType, Double, Integer, String, Type
+from headgate.predicate import Column, IsNull, Within
+from headgate.schema import Date, DecimalType, Double, Integer, String, Type, ValueSet
 from headgate.schema.types import EPOCH_DAY
 from headgate.sql.lexer import MAX_LITERAL
 
 MAX_NUMBER_LENGTH = 40
+MAX_CACHED_LITERALS = 10_000  # of a type whose literals take longer to read than to find again
 MAX_DOUBLE_DIGITS = 15  # whole numbers of so many digits are doubles, too
 
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?", re.ASCII)
+
 ReadOrdinal = Callable[[str], Any]
+TestReaders = dict[str, Callable[[str], Within | IsNull]]  # by operator
+
+_NULL_TESTS = {"NULL": False, "NOT NULL": True}
 
 
 class _Uncommon(ValueError):
     """A literal that is not written in the commonest way."""
 
 
-class OrdinalColumn(NamedTuple):
-    """A column, and how its literals are read as ordinals; `step` leads to the next one."""
+def make_test_readers(column: Column) -> TestReaders:
+    """Return how what follows a column and an operator is read; nothing for some types.
 
-    column: Column
-    read: ReadOrdinal
-    step: Any
-
-
-def make_ordinal_column(column: Column) -> OrdinalColumn | None:
-    """Return how the literals of a column are read; None for a type that goes the general way."""
+    >>> from headgate.schema import INT
+    >>> make_test_readers(Column("qty", INT))[">"]("3").values.cuts
+    (4,)
+    """
     make_reader = _ORDINAL_READERS.get(type(column.type))
     if make_reader is None:
-        return None
-    step = "\0" if make_reader is _string_reader else 1
-    return OrdinalColumn(column, make_reader(column.type), step)
+        return {}
+    read = make_reader(column.type)
+    step: Any = "\0" if make_reader is _string_reader else 1
 
-
-def find_cuts(operator: str, operand: str, known: OrdinalColumn) -> tuple[tuple[Any, ...], bool]:
-    """Return where the set of values begins and ends by turns, and whether it holds the least."""
-    _, read, step = known
     # Cuts are where membership changes: a point has one at itself and one at its successor, and the
     # complement has the same cuts but starts inside.
-    if operator in ("=", "<>"):
+    def read_equal(operand: str) -> Within:
         ordinal = read(operand)
-        return (ordinal, ordinal + step), operator == "<>"
-    if operator in (">=", "<"):
-        return (read(operand),), operator == "<"
+        return Within(column, ValueSet((ordinal, ordinal + step), False), "list")
+
+    def read_different(operand: str) -> Within:
+        ordinal = read(operand)
+        return Within(column, ValueSet((ordinal, ordinal + step), True), "exclusion")
+
+    def read_at_least(operand: str) -> Within:
+        return Within(column, ValueSet((read(operand),), False))
+
+    def read_less(operand: str) -> Within:
+        return Within(column, ValueSet((read(operand),), True))
+
     # Above a value begins at its successor.
-    if operator in (">", "<="):
-        return (read(operand) + step,), operator == "<="
-    # BETWEEN of texts is left to the general way; so is one that holds nothing.
-    if operator == "BETWEEN" and step == 1:
+    def read_greater(operand: str) -> Within:
+        return Within(column, ValueSet((read(operand) + step,), False))
+
+    def read_at_most(operand: str) -> Within:
+        return Within(column, ValueSet((read(operand) + step,), True))
+
+    def read_between(operand: str) -> Within:
         low, _, high = operand.partition(" AND ")
         first, last = read(low), read(high)
+        # One that holds nothing is left to the general way.
         if first > last:
             raise _Uncommon
-        return (first, last + 1), False
-    if operator == "IN":
-        return _find_point_cuts(
-            {read(literal) for literal in operand[1:-1].split(", ")}, step
-        ), False
-    raise _Uncommon
+        return Within(column, ValueSet((first, last + 1), False))
+
+    def read_list(operand: str) -> Within:
+        if operand[:1] != "(" or operand[-1:] != ")":
+            raise _Uncommon
+        points = sorted({*map(read, operand[1:-1].split(", "))})
+        # around each point a cut at itself and one at its successor
+        cuts = tuple([cut for point in points for cut in (point, point + step)])
+        # neighbours share an interval
+        if step == 1 and len({*cuts}) < len(cuts):
+            cuts = _join_neighbours(cuts)
+        return Within(column, ValueSet(cuts, False), "list")
+
+    def read_null_test(operand: str) -> IsNull:
+        if operand not in _NULL_TESTS:
+            raise _Uncommon
+        return IsNull(column, _NULL_TESTS[operand])
+
+    readers: TestReaders = {
+        "=": read_equal,
+        "<>": read_different,
+        ">=": read_at_least,
+        "<": read_less,
+        ">": read_greater,
+        "<=": read_at_most,
+        "IN": read_list,
+        "IS": read_null_test,
+    }
+    # BETWEEN of texts is left to the general way.
+    return readers if step == "\0" else {**readers, "BETWEEN": read_between}
 
 
-def _find_point_cuts(ordinals: set[Any], step: Any) -> tuple[Any, ...]:
-    """Return the cuts around points; neighbours share an interval."""
-    cuts: list[Any] = []
-    for ordinal in sorted(ordinals):
-        if cuts and cuts[-1] == ordinal:
-            cuts[-1] = ordinal + step
-        else:
-            cuts += (ordinal, ordinal + step)
-    return tuple(cuts)
+def _join_neighbours(cuts: tuple[int, ...]) -> tuple[int, ...]:
+    """Return ascending cuts without those that occur twice: there a range ends as one begins."""
+    return tuple(cut for cut, count in Counter(cuts).items() if count == 1)
 
 
 def _integer_reader(type_: Integer) -> ReadOrdinal:
     low, high = type_.minimum, type_.maximum
 
     def read(text: str) -> int:
+        if not (text.isdigit() and text.isascii()) and (not _is_number(text) or "." in text):
+            raise _Uncommon
         if len(text) > MAX_NUMBER_LENGTH:
             raise _Uncommon
         ordinal = int(text)
@@ -99,7 +134,7 @@ def _decimal_reader(type_: DecimalType) -> ReadOrdinal:
     scale, high = type_.scale, type_.maximum
 
     def read(text: str) -> int:
-        if len(text) > MAX_NUMBER_LENGTH:
+        if not _is_number(text):
             raise _Uncommon
         # The unscaled number: `10.5` at scale 2 is 1050.
         whole, _, part = text.partition(".")
@@ -111,16 +146,30 @@ def _decimal_reader(type_: DecimalType) -> ReadOrdinal:
     return read
 
 
+@lru_cache(maxsize=1)
 def _double_reader(type_: Double) -> ReadOrdinal:
     ordinal = type_.ordinal
 
+    @lru_cache(maxsize=MAX_CACHED_LITERALS)
     def read(text: str) -> int:
-        # no name such as `nan`, no exponent, and no whole number that a double cannot hold
-        if len(text) > MAX_DOUBLE_DIGITS or not text[-1].isdecimal() or "E" in text.upper():
+        # no whole number that a double cannot hold
+        if len(text) > MAX_DOUBLE_DIGITS or not _is_number(text):
             raise _Uncommon
         return ordinal(float(text))
 
     return read
+
+
+def _is_number(text: str) -> bool:
+    """Return whether a text is digits, with a point between them and a minus at most.
+
+    Python reads more than SQL does as a number: `1_000`, ` 1`, `.5`, `nan`, digits of any script.
+    """
+    if len(text) > MAX_NUMBER_LENGTH:
+        return False
+    if text.isdigit():
+        return text.isascii()
+    return _NUMBER.fullmatch(text) is not None
 
 
 def _string_reader(_: String) -> ReadOrdinal:
@@ -128,16 +177,18 @@ def _string_reader(_: String) -> ReadOrdinal:
         # '' is a limit of the type, and a list may have been torn apart inside quotes
         if not 3 <= len(text) <= MAX_LITERAL or text[0] != "'" or text[-1] != "'":
             raise _Uncommon
-        if text.count("'") != 2:
+        if text.count("'") != 2 or "\\" in text:
             raise _Uncommon
         return text[1:-1]
 
     return read
 
 
+@lru_cache(maxsize=1)
 def _date_reader(_: Date) -> ReadOrdinal:
+    @lru_cache(maxsize=MAX_CACHED_LITERALS)
     def read(text: str) -> int:
-        if len(text) != 17 or text[:6] != "DATE '" or not text[6:10].isdecimal():
+        if len(text) != 17 or text[:6] != "DATE '" or text[16] != "'" or not text[6:10].isdecimal():
             raise _Uncommon
         # In these years are the first and the last date, the limits of the type.
         if text[6:10] in ("0001", "9999") or text[10] != "-" or text[13] != "-":

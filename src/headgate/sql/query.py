@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from headgate._display import render_fields
+from headgate._slots import set_slots_directly
 from headgate.errors import Position, shorten
 from headgate.predicate import Column, Predicate
 from headgate.schema import (
@@ -123,6 +124,7 @@ class Origin:
     position: Position
 
 
+@set_slots_directly
 @dataclass(frozen=True, slots=True)
 class Query:
     """A standing query: every name resolved, every expression typed.
@@ -221,14 +223,18 @@ def find_id_problem(query_id: str) -> str:
     """Return why a text cannot be the id of a query; an empty text if it can.
 
     >>> find_id_problem("Zoë's 1st rule"), find_id_problem("")
-    ('', 'the id of a query is empty')
+    ('', 'the id of a query is empty; give it a name')
     """
     if not query_id:
-        return "the id of a query is empty"
+        return "the id of a query is empty; give it a name"
     if len(query_id) > MAX_ID_LENGTH:
         length = f"{len(query_id):,} characters; the most is {MAX_ID_LENGTH:,}"
         return f"the id `{shorten(query_id)}` has {length}"
-    return f"the id `{shorten(query_id)}` holds a NUL character" if "\0" in query_id else ""
+    return (
+        f"the id `{shorten(query_id)}` holds a NUL character; leave it out"
+        if "\0" in query_id
+        else ""
+    )
 
 
 def find_attribute(query: Query, column: Column) -> Attribute:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from headgate.errors import QuerySetError
+from headgate.errors import EventError, QuerySetError
 from headgate.matching import Index, Matches, ScanIndex
 from headgate.predicate import evaluate
 from headgate.queries import Query, Source
@@ -194,6 +194,62 @@ def an_error_is_not_a_miss(kind: type[Index]) -> None:
     assert sorted(matches.errors) == [1, 2]
 
 
+def matches_one_as_many(kind: type[Index]) -> None:
+    """Check that one event gives the ids that a list of it gives, and its error is raised."""
+    rng, stream = Random(5), every_type()
+    queries = draw_queries(kind, rng, stream, 250)
+    index = kind.build(stream, queries[:200])
+    rows = random_rows(rng, stream, 60)
+    # NULL as an absent key and as None, a key that is not declared and one in another case
+    sparse = [{name: value for name, value in row.items() if value is not None} for row in rows]
+    shouted = [{name.upper(): value for name, value in row.items()} for row in rows[:5]]
+    events: list[dict[str, Any]] = [*rows, *sparse, *shouted, {}, {"undeclared": 3, **rows[0]}]
+    _assert_same_one_by_one(index, events)
+    # queries that come and go are in other parts of some indexes
+    for added in queries[200:]:
+        index.insert(added)
+    for removed in queries[::5]:
+        index.remove(removed.id)
+    _assert_same_one_by_one(index, events)
+
+
+def one_error_is_not_a_miss(kind: type[Index]) -> None:
+    """Check that an event that cannot be read is an error with the reason that `match` gives."""
+    domain = ValueSet.of(Interval(0, None))
+    attributes = (Attribute("a", INT, domain), Attribute("b", STRING), Attribute("c.d", INT))
+    stream = Stream("s", (*attributes, Attribute("e", BIGINT, nullable=False)))
+    index = kind.build(stream, [query(stream, "p", "a < 5 OR b = 'x' OR c.d = 1 OR e = 1")])
+    events: list[Any] = [
+        *({"a": value, "e": 1} for value in (1, "one", -1, 2**31, 1.5, True)),
+        *({"a": 7, "e": e} for e in (1, None, 2**63, "1")),
+        *({"b": text, "e": 0} for text in ("x", "\ud800", b"x", 3)),
+        *({"c": inner, "e": 0} for inner in ({"d": 1}, {"D": 1}, {"d": "x"}, 1, None)),
+        *({"a": 1, "e": 1, key: 1} for key in ("A", "c.d", "C.D", "f", 3)),
+        {"c": {"d": 1}, "c.d": 1, "e": 1},
+        5,
+        None,
+    ]
+    refused = _assert_same_one_by_one(index, events)
+    assert 10 < refused < len(events) - 5
+
+
+def _assert_same_one_by_one(index: Index, events: Sequence[Any]) -> int:
+    """Assert that `match_one` and `match` agree; return how many events cannot be read."""
+    refused = 0
+    for event in events:
+        expected = index.match([event])
+        reason: str | None = None
+        try:
+            ids = list(index.match_one(event))
+        except EventError as error:
+            ids, reason = [], str(error)
+            refused += 1
+        assert ids == expected[0], event
+        assert expected.errors.get(0, "") in (reason or ""), event
+        assert (reason is None) == (not expected.errors), event
+    return refused
+
+
 def describes_itself(kind: type[Index]) -> None:
     """Check that `describe` names the kind and counts queries, and `locate` finds one of them."""
     index = kind.build(SMALL, [query(SMALL, "p", "a = 1")])
@@ -217,6 +273,8 @@ CONTRACT: tuple[Claim, ...] = (
     chunks_add_up,
     takes_events_in_every_form,
     an_error_is_not_a_miss,
+    matches_one_as_many,
+    one_error_is_not_a_miss,
     describes_itself,
 )
 

@@ -121,6 +121,18 @@ def test_a_file_address_is_a_path(tmp_path: Path) -> None:
     assert actual.sources[0].path == Path("/data/in")
 
 
+def test_options_of_spark_are_spelt_as_spark_does(tmp_path: Path) -> None:
+    """Whoever reads them here finds them: a filter of names that nobody saw would repeat files."""
+    options = """pathglobfilter = "*.x", MAXBYTESPERTRIGGER = 4096, "fs.file.buffer" = 3"""
+    text = SMALLEST.replace('"in"', f'"in"\noptions = {{ {options} }}', 1)
+    (source,) = described(tmp_path, text).sources
+    assert source.options == {
+        "pathGlobFilter": "*.x",
+        "maxBytesPerTrigger": "4096",
+        "fs.file.buffer": "3",
+    }
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
@@ -177,6 +189,35 @@ def test_a_file_address_is_a_path(tmp_path: Path) -> None:
         ),
         # numbers that Spark would refuse, or count as another, after it has started
         ('"in"', f'"in"\nfiles_per_trigger = {2**31}', "6: `files_per_trigger` is 2147483648; "),
+        (
+            '"in"',
+            '"in"\noptions = { maxFilesPerTrigger = 0 }',
+            "6: `maxFilesPerTrigger` is '0'; give a whole number from 1 to 2147483647",
+        ),
+        (
+            '"in"',
+            f'"in"\noptions = {{ maxBytesPerTrigger = {2**63} }}',
+            "6: `maxBytesPerTrigger` is '9223372036854775808'; give a whole number from 1 to",
+        ),
+        ('"in"', '"in"\noptions = { latestFirst = "maybe" }', "give true or false"),
+        ('"in"', '"in"\noptions = { maxFileAge = "a week" }', 'give a time, such as "5s" or "7d"'),
+        ('"in"', '"in"\noptions = { cleanSource = "burn" }', 'give "archive", "delete" or "off"'),
+        ('"in"', '"in"\noptions = { cleanSource = "archive" }', "give `sourceArchiveDir`"),
+        (
+            '"in"',
+            '"in"\noptions = { pathGlobFliter = "*" }',
+            "`pathGlobFliter` is no option of Spark's for files; did you mean `pathGlobFilter`",
+        ),
+        (
+            '"in"',
+            '"in"\noptions = { latestFirst = true, latestfirst = false }',
+            "6: `latestfirst` is given twice",
+        ),
+        (
+            'kind = "files"\npath = "in"',
+            f'kind = "rate"\noptions = {{ numPartitions = {10**9} }}',
+            "`numPartitions` is '1000000000'; give a whole number from 1 to 10000",
+        ),
         ('"out"', f'"out"\ncompact_every = {10**30}', "9: `compact_every` is 1000"),
         ('"out"', '"out"\n[run]\nstop_after = "9000000 hours"', "10: `stop_after` is `9000000"),
         ('"out"', f'"out"\n[run]\ntrigger = "{"9" * 400} s"', "10: `trigger` is `999"),

@@ -9,11 +9,15 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from typer.testing import CliRunner, Result
 
 import headgate as hg
+from headgate.cli.app import app
 from headgate.errors import HeadgateError
 from headgate.snapshot import publish
 from headgate.spark.job.commit.compaction import compact
+from headgate.spark.job.commit.log import BatchLog, Counts
+from headgate.spark.job.commit.output import Part, parse_span
 from headgate.spark.job.runner import run
 from tests.scale import slow_unless_in
 from tests.spark.job.jobs import WHERES, events, matches_in, queries
@@ -169,16 +173,30 @@ LOG_DAMAGE: dict[str, tuple[Damage, str]] = {
         r"log.jsonl: ends with record 8, and log.head is missing",
     ),
     "a changed path in the source log": (
-        lambda state: _change_path(state / "spark" / "sources" / "0" / "3"),
-        r"sources/0/3: was changed or damaged: .* checksum",
+        lambda state: _change_path(state / "spark" / "sources" / "0" / "2"),
+        r"sources/0/2: was changed or damaged: .* checksum",
+    ),
+    "a changed path in the newest source log, without its checksum": (
+        lambda state: _change_unchecked(
+            state / "spark" / "sources" / "0" / "3", b".jsonl", b".jsonx"
+        ),
+        r"sources/0/3: was changed or damaged: the log has another digest",
+    ),
+    "a lost newest source log": (
+        lambda state: _change_unchecked(state / "spark" / "sources" / "0" / "3", b"", b""),
+        r"sources/0/3: is gone: the log has another digest",
+    ),
+    "a changed newest offset, without its checksum": (
+        lambda state: _change_unchecked(state / "spark" / "offsets" / "3", b":3}", b":2}"),
+        r"offsets/3: was changed or damaged: the log has another digest",
     ),
     "a checksum of Spark's": (
         lambda state: (state / "spark" / "sources" / "0" / ".1.crc").unlink(),
         r"sources/0/\.1\.crc: Hadoop's checksum of 1 is gone",
     ),
     "a cut offset": (
-        lambda state: cut(state / "spark" / "offsets" / "3"),
-        r"offsets/3: was changed or damaged: .* checksum",
+        lambda state: cut(state / "spark" / "offsets" / "2"),
+        r"offsets/2: was changed or damaged: .* checksum",
     ),
 }
 
@@ -187,6 +205,16 @@ def _change_path(path: Path) -> None:
     text = path.read_text()
     assert ".jsonl" in text
     path.write_text(text.replace(".jsonl", ".jsonx"))
+
+
+def _change_unchecked(path: Path, old: bytes, new: bytes) -> None:
+    """Change or delete a file and delete what Hadoop knows of it."""
+    content = path.read_bytes()
+    path.with_name(f".{path.name}.crc").unlink()
+    path.unlink()
+    if old:
+        assert old in content
+        path.write_bytes(content.replace(old, new))
 
 
 @pytest.mark.parametrize("damage", slow_unless_in(list(OUTPUT_DAMAGE)[:4], OUTPUT_DAMAGE))
@@ -198,7 +226,7 @@ def test_damaged_output_is_refused(stateful_job: FinishedJob, damage: str) -> No
         stateful_job.run()
 
 
-@pytest.mark.parametrize("damage", slow_unless_in(list(LOG_DAMAGE)[-4:], LOG_DAMAGE))
+@pytest.mark.parametrize("damage", slow_unless_in(list(LOG_DAMAGE)[-7:], LOG_DAMAGE))
 def test_a_damaged_log_is_refused(plain_job: FinishedJob, damage: str) -> None:
     plain_job.restore()
     apply, said = LOG_DAMAGE[damage]
@@ -280,3 +308,84 @@ def test_a_compaction_does_not_hide_that_a_batch_was_lost(plain_job: FinishedJob
     compact(plain_job.out, every=2)
     with pytest.raises(HeadgateError, match=r"0000000002: has \d+ rows, and the log counts \d+"):
         plain_job.run()
+
+
+def forget(job: FinishedJob, *more: str) -> Result:
+    return CliRunner().invoke(app, ["forget", str(job.pipeline), *more])
+
+
+def test_batches_that_were_removed_on_purpose_are_forgotten(plain_job: FinishedJob) -> None:
+    """Just these: what is still there, and what is lost later, is checked as before."""
+    plain_job.restore()
+    out = plain_job.out
+    assert "so nothing was forgotten" in forget(plain_job, "--through", "3").stdout
+    rows = [count_lines(out / "matches" / span) for span in (FIRST, SECOND)]
+    # not every batch has dead letters
+    letters = min((out / "dead").iterdir())
+    number = str(parse_span(letters).last)
+    dead = shutil.move(letters, plain_job.folder / "dead")
+    for span in (FIRST, SECOND):
+        shutil.rmtree(out / "matches" / span)
+    with pytest.raises(HeadgateError, match=r"is gone.*headgate forget PIPELINE --through N"):
+        plain_job.run()
+    result = forget(plain_job, "--through", "1", "--folder", "matches", "--format", "json")
+    assert json.loads(result.stdout)["forgotten"] == [
+        {"folder": "matches", "directories": 2, "rows": sum(rows)}
+    ]
+    with pytest.raises(HeadgateError, match=rf"dead/{letters.name}: is gone"):
+        plain_job.run()
+    assert "dead: 1 directory forgotten" in forget(plain_job, "--through", number).stdout
+    # the job goes on, and merges around the gap
+    (plain_job.folder / "events" / "9.jsonl").write_text(events(30, 9))
+    plain_job.run(verify=True)
+    assert compact(out, every=2) > 0
+    plain_job.run(verify=True)
+    (merged,) = (out / "matches").glob("batches=0000000002-*")
+    saved = shutil.move(merged, plain_job.folder / "merged")
+    beyond = forget(plain_job, "--through", "2").exception
+    assert "had batches up to 3; restore it, or give --through 3" in str(beyond)
+    with pytest.raises(HeadgateError, match=r"matches/batches=0000000002-[0-9]+: is gone"):
+        plain_job.run()
+    shutil.move(saved, merged)
+    plain_job.run(verify=True)
+    shutil.move(dead, letters)
+    with pytest.raises(HeadgateError, match=rf"dead/{letters.name}: is not in the log"):
+        plain_job.run()
+
+
+def test_forgetting_refuses_what_is_no_batch_and_no_folder(plain_job: FinishedJob) -> None:
+    plain_job.restore()
+    for arguments, said in (
+        (("--through", "4"), "the last finished batch is 3; give --through a batch up to that"),
+        (("--through", "1", "--folder", "match"), "did you mean `matches`"),
+    ):
+        assert said in str(forget(plain_job, *arguments).exception)
+    (plain_job.folder / "none.toml").write_text(
+        plain_job.pipeline.read_text().replace('path = "out"', 'path = "none"')
+    )
+    result = CliRunner().invoke(
+        app, ["forget", str(plain_job.folder / "none.toml"), "--through", "1"]
+    )
+    assert "no job has run with this state" in str(result.exception)
+    assert not (plain_job.folder / "none").exists()
+
+
+def test_forgotten_parts_stay_forgotten_when_the_log_is_folded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headgate.spark.job.commit.log.MAX_LOG_LINES", 6)
+    log = BatchLog(tmp_path / "log.jsonl", tmp_path)
+    names = [f"matches/batches={batch:010}-{batch:010}" for batch in range(5)]
+    for batch, name in enumerate(names):
+        log.begin(batch, 1)
+        log.finish(batch, Counts(rows=1), [Part(f"{name}/part-0000.jsonl", 1, 2, "ab")])
+        if batch == 1:
+            log.forget(names[:1])
+            assert list(BatchLog(tmp_path / "log.jsonl", tmp_path).parts) == names[1:2]
+    again = BatchLog(tmp_path / "log.jsonl", tmp_path)
+    assert list(again.parts) == names[1:]
+    assert again.totals.rows == 5
+
+
+def count_lines(folder: Path) -> int:
+    return sum(len(part.read_bytes().splitlines()) for part in folder.iterdir())

@@ -131,6 +131,22 @@ def test_a_job_reads_a_loop_once(shop: Workshop) -> None:  # noqa: F811
     result = shop.run(shop.pipeline(source=source))
     assert result.stats.counts.total == len((shop.events / "a.jsonl").read_text().splitlines())
     assert result.stats.batches > 1
+    (note,) = (note for note in shop.notes if "leads back" in note)
+    assert note.startswith(f"{shop.events}/loop leads back to a directory above it")
+
+
+def test_links_that_lead_back_are_named(root: Path) -> None:
+    """Only those by which the listing never ends by itself."""
+    links = LinkFilter.from_source(root, None)
+    (root / "other").symlink_to("../other")
+    (root / "a" / "to_b").symlink_to("../b")
+    (root / "again.jsonl").symlink_to("a/x.jsonl")
+    (root / ".seen").symlink_to(".")
+    assert list(links.find_loops()) == []
+    (root / "a" / "up").symlink_to("..")
+    (root / "b" / "top").symlink_to("../..")
+    assert sorted(links.find_loops()) == [f"{root}/a/up", f"{root}/b/top"]
+    assert list(LinkFilter.from_source(root / "*", None).find_loops()) == []
 
 
 def test_tasks_of_unbounded_queries_leave_them_out_too(root: Path) -> None:

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from headgate.errors import JobError
+from headgate.errors import JobError, UsageError
 from headgate.spark.job.commit import log as log_module
 from headgate.spark.job.commit import records
 from headgate.spark.job.commit.log import BatchLog, Counts
 from headgate.spark.job.commit.output import Part
+from headgate.spark.job.commit.retention import Forgotten, forget_removed
 
 
 def a_history(log: BatchLog, batches: int) -> None:
@@ -180,3 +181,24 @@ def test_a_log_of_an_earlier_version_is_refused(tmp_path: Path) -> None:
     (tmp_path / "log").write_text('{"batch": 0, "version": 1}\n{"batch": 0, "version": 1}\n')
     with pytest.raises(JobError, match=r"log:1: .* from an earlier version of Headgate; .* afresh"):
         BatchLog(tmp_path / "log")
+
+
+def test_an_unbounded_query_forgets_batches_of_its_own(tmp_path: Path) -> None:
+    """It numbers them by itself, so only its folder is meant, and the job's log stays."""
+    state, out = tmp_path / "state", tmp_path / "out"
+    out.mkdir()
+    (state / "unbounded" / "u").mkdir(parents=True)
+    logs = {"matches": state / "log.jsonl", "unbounded/u": state / "unbounded" / "u" / "log.jsonl"}
+    for folder, path in logs.items():
+        log = BatchLog(path, out)
+        for batch in range(2):
+            name = f"{folder}/batches={batch:010}-{batch:010}/part-0000.jsonl"
+            log.begin(batch, 1)
+            log.finish(batch, Counts(rows=3), [Part(name, 3, 9, "ab")])
+    assert forget_removed(state, out, 0, ["unbounded/u"]) == [Forgotten("unbounded/u", 1, 3)]
+    assert len(BatchLog(logs["unbounded/u"], out).parts) == 1
+    assert len(BatchLog(logs["matches"], out).parts) == 2
+    assert forget_removed(state, out, 1) == [Forgotten("matches", 2, 6)]
+    assert len(BatchLog(logs["unbounded/u"], out).parts) == 1
+    with pytest.raises(UsageError, match="`unbounded/v` is no folder of batches"):
+        forget_removed(state, out, 1, ["unbounded/v"])

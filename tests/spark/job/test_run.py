@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -440,13 +441,26 @@ def test_an_option_that_spark_refuses_is_named(shop: Workshop) -> None:
     """Another start would not help, so none is promised."""
     shop.publish()
     shop.write("a.jsonl", 20, seed=1)
-    options = {"kind": "files", "path": "events", "options.maxFilesPerTrigger": "lots"}
+    options = {"kind": "files", "path": "events", "options.pathGlobFilter": "[z-a]*"}
     with pytest.raises(JobError) as caught:
         shop.run(shop.pipeline(source=options))
     message = str(caught.value)
-    reason = "Invalid value 'lots' for option 'maxFilesPerTrigger', must be a positive integer"
-    assert message.startswith(f"Spark cannot plan a batch: {reason}; correct `options`")
+    assert re.fullmatch(
+        r"\S+/events: Spark cannot list it: .*character class range: `z-a`; correct `path` or "
+        r"`options` of the source",
+        message,
+    )
     assert "next start" not in message
+
+
+def test_a_limit_in_bytes_takes_the_place_of_that_in_files(shop: Workshop) -> None:
+    """Spark takes one of the two only, and another than ours is a user's."""
+    shop.publish()
+    sizes = [shop.write(f"{number}.jsonl", 20, seed=number).stat().st_size for number in range(3)]
+    limit = {"kind": "files", "path": "events", "options.maxBytesPerTrigger": max(sizes) + 1}
+    result = shop.run(shop.pipeline(source=limit))
+    assert result.stats.counts.total == 60
+    assert [batch.counts.total for batch in shop.batches] == [20, 20, 20]
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import DataFrame, SparkSession
 
 from headgate.errors import UsageError
+from headgate.spark.job.commit.checkpoint import read_checked
 from headgate.spark.session import jvm_output
 from headgate.spark.session.failure import explain_start
 from headgate.spark.session.jvm_output import JvmOutput
@@ -80,6 +81,28 @@ for master, settings in [
     except HeadgateError as error:
         reasons.append(f"{type(error).__name__}: {error}")
 print(json.dumps({"reasons": reasons}))
+"""
+
+JOB = """
+import json, tempfile
+from headgate.spark.session.session import open_job_session
+
+spark = open_job_session("local[2]", {}, "job", rows_in_jvm=False)
+management = spark.sparkContext._jvm.java.lang.management.ManagementFactory
+options = list(management.getRuntimeMXBean().getInputArguments())
+folder = tempfile.mkdtemp()
+process = lambda frame, number: frame.collect()
+stream = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 5).load()
+query = stream.writeStream.foreachBatch(process).option("checkpointLocation", folder).start()
+while not query.recentProgress:
+    query.awaitTermination(0.1)
+query.stop()
+print(json.dumps({
+    "options": options,
+    "manager": spark.conf.get("spark.sql.streaming.checkpointFileManagerClass"),
+    "folder": folder,
+}))
+spark.stop()
 """
 
 
@@ -146,6 +169,21 @@ def test_failures() -> None:
     assert stderr == ""
 
 
+def test_job_session() -> None:
+    """A job's JVM does not optimize, below a user's options, and its checkpoint has checksums."""
+    environment = {**os.environ, "SPARK_SUBMIT_OPTS": "-XX:TieredStopAtLevel=3"}
+    result, _ = run(JOB, **environment)
+    levels = [option for option in result["options"] if "TieredStopAtLevel" in option]
+    assert levels == ["-XX:TieredStopAtLevel=1", "-XX:TieredStopAtLevel=3"]  # the last one holds
+    # the class is an internal one of Spark: this fails when a version moves it
+    assert result["manager"].endswith("FileSystemBasedCheckpointFileManager")
+    for name in ("offsets", "commits"):
+        folder = Path(result["folder"], name)
+        assert read_checked(folder / "0").startswith("v")
+        assert {".0.crc", "0"} <= {path.name for path in folder.iterdir()}
+    shutil.rmtree(result["folder"])
+
+
 def test_log_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Our log configuration goes to the JVM, unless the user has one where Spark looks for it."""
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
@@ -157,6 +195,8 @@ def test_log_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         theirs = os.environ["SPARK_SUBMIT_OPTS"]
     assert re.search(r" -Dlog4j2.configurationFile=file:///\S+/log4j2.properties -Dmine$", ours)
     assert "log4j2" not in theirs
+    with set_environment(tmp_path, None, ("-Xours",)):
+        assert os.environ["SPARK_SUBMIT_OPTS"].endswith(" -Xours -Dmine")
     assert os.environ["SPARK_SUBMIT_OPTS"] == "-Dmine"
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from headgate.jit import inlined_kernel, kernel, load_unchecked, lowest_bit
+from headgate.jit import inlined_kernel, kernel, load_unchecked, lowest_bit, plain_kernel
 
 
 @inlined_kernel
@@ -64,7 +64,7 @@ def bucket_doubles(values, least, scale, last):
     return buckets
 
 
-@kernel
+@plain_kernel
 def encode_integers(values, cuts, first, steps, least, most, shift, cells):
     """Write the cell of each integer; of those that are NULL, any."""
     for i in range(len(values)):
@@ -73,7 +73,7 @@ def encode_integers(values, cuts, first, steps, least, most, shift, cells):
         cells[i] = count_cuts_up_to(cuts, first, bucket, steps, value) + 1
 
 
-@kernel
+@plain_kernel
 def encode_doubles(values, cuts, first, steps, least, scale, last, nan, cells):
     """Write the cell of each double; NaN has the cell `nan`, its own or the last one."""
     for i in range(len(values)):
@@ -84,7 +84,7 @@ def encode_doubles(values, cuts, first, steps, least, scale, last, nan, cells):
         cells[i] = nan if np.isnan(value) else cell
 
 
-@kernel
+@plain_kernel
 def filter_row_by_row(cells, start, dimension, low, high, mask):
     """Compare each row with one box after the other: standard evaluation.
 
@@ -93,7 +93,7 @@ def filter_row_by_row(cells, start, dimension, low, high, mask):
     first that fails ends the box, and the first box that holds ends the row.
     """
     # Row r of dimension k is `flat[k * width + r]`.
-    flat, width = cells.ravel(), np.int64(cells.shape[1])
+    flat, width = cells.reshape(-1), np.int64(cells.shape[1])
     boxes = len(start) - 1
     for row in range(len(mask)):
         box, inside = np.int64(0), False
@@ -188,7 +188,7 @@ def filter_by_bitmaps(cells, begin, group, bits, summary, coarse, low, high, mas
         mask[row] = inside
 
 
-@kernel
+@plain_kernel
 def fill_bitmaps(begin, group, low, high, bits):
     """Set the bit of every box in the rows of its cells, which are consecutive."""
     for box in range(low.shape[0]):

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from headgate.jit import kernel, load_unchecked
+from headgate.jit import kernel, load_unchecked, plain_kernel
 
 SKIP, ACTIVE, ITEM, PARENT, DEPTH, HEAD = range(6)
 
@@ -125,7 +125,7 @@ def sort_spatially(low, high, fan_out):
     return order
 
 
-@kernel
+@plain_kernel
 def search_tree(nodes, end, query, only_first, out):
     """Write the ids of the active boxes that overlap a box into `out`, and return how many.
 
@@ -133,7 +133,7 @@ def search_tree(nodes, end, query, only_first, out):
     search ends at the first hit.
     """
     # Flat and unchecked: this loop is all that exact matching with an index does.
-    flat, stride, d = nodes.ravel(), np.int64(nodes.shape[1]), len(query) // 2
+    flat, stride, d = nodes.reshape(-1), np.int64(nodes.shape[1]), len(query) // 2
     row, hits = np.int64(0), np.int64(0)
     while row < end:
         at = row * stride
@@ -158,7 +158,7 @@ def search_tree(nodes, end, query, only_first, out):
     return hits
 
 
-@kernel
+@plain_kernel
 def set_active(nodes, row, active):
     """Make the box in a row active (1) or not (0), and update the counts of its nodes."""
     # Nothing to do where it is so already.
@@ -169,7 +169,7 @@ def set_active(nodes, row, active):
         at = np.int64(nodes[at, PARENT])
 
 
-@kernel
+@plain_kernel
 def check_points(nodes, end, cells, low, high, only_first, deepest, mask):
     """Write into `mask[p]` whether an active box holds point p, which is `cells[:, p]`.
 
@@ -177,7 +177,7 @@ def check_points(nodes, end, cells, low, high, only_first, deepest, mask):
     id. With `only_first` a search ends at the first hit. It goes no deeper than depth `deepest`,
     where a node that holds the point counts as a hit.
     """
-    flat, stride = nodes.ravel(), np.int64(nodes.shape[1])
+    flat, stride = nodes.reshape(-1), np.int64(nodes.shape[1])
     d, rest = (stride - HEAD) // 2, low.shape[1]
     for p in range(len(mask)):
         row, hit = np.int64(0), False

@@ -5,7 +5,9 @@ It takes time that is cubic in the number of queries and is what the fast way is
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import math
+import time
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,9 +15,12 @@ import numpy.typing as npt
 
 from headgate.implication.decision import decide_pair
 from headgate.implication.pair import Constraints
-from headgate.predicate import Predicate, decide_satisfiability
+from headgate.predicate import Predicate, decide_satisfiability, evaluate
 from headgate.predicate.answer import Answer
-from headgate.schema import Stream
+from headgate.predicate.satisfiability import pick_example
+from headgate.schema import Stream, Value
+
+Row = Mapping[str, Value | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +43,17 @@ class Order:
     skipped: Collection[int] = ()
 
 
-def order_by_definition(conditions: Sequence[Predicate], stream: Stream) -> Order:
+def order_by_definition(
+    conditions: Sequence[Predicate],
+    stream: Stream,
+    examples: Sequence[Row | None] | None = None,
+    seconds: float = math.inf,
+) -> Order:
     """Return the order of conditions on one stream.
+
+    `examples` are rows for which each condition is TRUE: what is not TRUE for the row of another
+    is not implied by it, which saves a proof. `seconds` of processor time may go into proofs; what
+    is left then is undecided.
 
     >>> from headgate.schema import INT, Attribute
     >>> from headgate.sql import parse_where
@@ -50,12 +64,22 @@ def order_by_definition(conditions: Sequence[Predicate], stream: Stream) -> Orde
     ([[2], [], [1], [], [], [0]], [0, 1, 2, 0, 4, 5])
     """
     places = [at for at, condition in enumerate(conditions) if _can_hold(condition, stream)]
+    rows = [None if row is None else complete_row(row, stream) for row in examples or ()]
+    deadline = time.process_time() + seconds
+
+    def decide(p: int, q: int) -> Answer:
+        # A condition implies itself, also one that is too large for a proof.
+        if p == q:
+            return Answer.YES
+        row = rows[p] if rows else None
+        if row is not None and evaluate(conditions[q], row) is not True:
+            return Answer.NO
+        if time.process_time() > deadline:
+            return Answer.UNKNOWN
+        return decide_pair(conditions[p], conditions[q], stream).answer
+
     # By pair (p, q): does p imply q?
-    answers = {
-        (p, q): decide_pair(conditions[p], conditions[q], stream).answer
-        for p in places
-        for q in places
-    }
+    answers = {(p, q): decide(p, q) for p in places for q in places}
     same_as = list(range(len(conditions)))
     for q in places:
         equal = (p for p in places if answers[p, q] is answers[q, p] is Answer.YES)
@@ -74,6 +98,13 @@ def order_by_definition(conditions: Sequence[Predicate], stream: Stream) -> Orde
         if answer is Answer.UNKNOWN and same_as[p] == p and same_as[q] == q:
             unknown.setdefault(q, []).append(p)
     return Order(same_as, implied_by, unknown)
+
+
+def complete_row(row: Row, stream: Stream) -> dict[str, Value | None]:
+    """Return the row with a value in each NOT NULL column that it lacks."""
+    missing = [a for a in stream if not a.nullable and row.get(a.name) is None]
+    values = {a.name: a.type.value(pick_example(a.domain, a.type)) for a in missing}
+    return {**row, **values}
 
 
 def _can_hold(condition: Predicate, stream: Stream) -> bool:

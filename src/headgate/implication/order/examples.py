@@ -10,13 +10,14 @@ the whole run is spent.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from headgate.implication.decision import decide_pair
+from headgate.implication.order.definition import Row, complete_row
 from headgate.implication.pair import Constraints
 from headgate.matching import get_index_class
 from headgate.matching.protocol import Index
@@ -26,16 +27,13 @@ from headgate.predicate import (
     decide_satisfiability,
     evaluate,
 )
-from headgate.predicate.satisfiability import pick_example
 from headgate.queries import Query
-from headgate.schema import Stream, Value
+from headgate.schema import Stream
 from headgate.sql.query import Source
 
 MAX_CANDIDATES = 20_000_000  # pairs that example rows leave
 ROWS_PER_MATCH = 10_000
 CONDITIONS_PER_REPORT = 20  # of progress
-
-Row = Mapping[str, Value | None]
 
 
 @dataclass(slots=True)
@@ -65,7 +63,7 @@ def find_pairs_by_examples(
     are done.
     """
     pairs = ProvenPairs([[] for _ in conditions])
-    rows = [None if row is None else _complete_row(row, stream) for row in examples]
+    rows = [None if row is None else complete_row(row, stream) for row in examples]
     pairs.without_row = [at for at, row in enumerate(rows) if row is None]
     candidates = _list_candidates(conditions, opaque, stream, rows, pairs)
     sizes = np.array([len(others) for others in candidates], np.int64)
@@ -88,7 +86,7 @@ def find_pairs_by_examples(
                 proven.add(q)
                 proven.update(pairs.implied[q])
             elif implication.witness is not None:
-                rows_of_p.append(_complete_row(implication.witness, stream))
+                rows_of_p.append(complete_row(implication.witness, stream))
             elif implication.answer is Answer.UNKNOWN:
                 pairs.undecided.append((p, q))
         proven.discard(p)
@@ -100,13 +98,6 @@ def find_example(condition: Predicate, stream: Stream) -> Row | None:
     """Return a row for which a condition is TRUE; None where none is found."""
     declared = Constraints.of(stream, (condition,))
     return decide_satisfiability(condition, declared.domains, declared.required).witness
-
-
-def _complete_row(row: Row, stream: Stream) -> dict[str, Value | None]:
-    """Return the row with a value in each NOT NULL column that it lacks."""
-    missing = [a for a in stream if not a.nullable and row.get(a.name) is None]
-    values = {a.name: a.type.value(pick_example(a.domain, a.type)) for a in missing}
-    return {**row, **values}
 
 
 def _list_candidates(

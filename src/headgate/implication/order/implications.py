@@ -20,8 +20,8 @@ import numpy as np
 from headgate.implication.decision import decide_pair
 from headgate.implication.order.arrays import ClassArrays, build_arrays
 from headgate.implication.order.classes import QueryClass, group_into_classes
-from headgate.implication.order.definition import Order
-from headgate.implication.order.examples import Row, find_example, find_pairs_by_examples
+from headgate.implication.order.definition import Order, Row
+from headgate.implication.order.examples import find_example, find_pairs_by_examples
 from headgate.implication.order.kernels.cover import COVERED
 from headgate.implication.order.kernels.parents import (
     JointContainers,

@@ -33,6 +33,7 @@ LINE_WORDS = 8  # words of a cache line
 LARGE_PAGE_WORDS = 1 << 18  # words of a large page, 2 MiB
 MIN_LARGE_WORDS = 1 << 19  # from 4 MiB on NumPy asks the system for large pages
 MIN_REWRITTEN = 1_000  # conjunctions that come before all are written again
+SAMPLED_REGIONS = 64  # of a construct, to estimate how many conjunctions it leaves
 # Rows of a construct besides those of cuts, at most.
 FIXED_ROWS = ("null", "below", "equal", "above")
 
@@ -317,6 +318,24 @@ class Bitmaps:
             self._shared = _enlarge(self._shared, (64 * width,))
         if constructs > len(self._usage):
             self._usage = _enlarge(self._usage, (2 * constructs, width))
+
+    def estimate_passing(self) -> list[float]:
+        """Return by construct the share of conjunctions that an event leaves, in ascending order.
+
+        Values are taken to be spread evenly over regions, and no pattern to match.
+        """
+        self.settle()
+        alive, count = self.alive, max(1, self._count)
+        passing = []
+        for construct in self.constructs:
+            if isinstance(construct, TextConstruct):
+                passing.append(1 - construct.count_needing() / count)
+                continue
+            # of the regions besides NULL, some that lie evenly are enough
+            places = np.linspace(1, len(construct.rows) - 1, SAMPLED_REGIONS).astype(np.int64)
+            rows = self.bits[construct.rows[np.unique(places)], : len(alive)] & alive
+            passing.append(float(np.bitwise_count(rows).sum()) / (len(rows) * count))
+        return sorted(passing)
 
     def read_rows(self, columns: EventColumns, active: Iterable[int]) -> Codes:
         """Return by construct and event the row that the event is in; only of active constructs."""

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headgate.matching.asc.kernels.fill import fill_text_rows
-from headgate.matching.encoding.code_book import MAX_TABLE_SIZE, Regions, build_look_up_table
+from headgate.matching.encoding.code_book import Regions, build_look_up_table
 from headgate.matching.encoding.event_columns import EventColumns
 from headgate.matching.encoding.text_search import TextSearch
 from headgate.matching.scan import compare_columns
@@ -124,7 +124,9 @@ class ValueConstruct:
         if self._regions is None:
             cuts: Any = self.cuts if numbers else self.cuts.tolist()
             self._regions = Regions(self.column, cuts, None)
-        if numbers and self._regions.table is None and before <= MAX_TABLE_SIZE < self._read:
+        # as many as `build_look_up_table` would make; it makes none if they are very many
+        entries = int(self.cuts[-1]) - int(self.cuts[0]) + 2 if numbers and len(self.cuts) else 0
+        if entries and self._regions.table is None and before <= entries < self._read:
             codes = build_look_up_table(self.cuts)
             if codes is not None:
                 self._regions = Regions(self.column, self.cuts, self.rows[codes])
@@ -210,6 +212,10 @@ class TextConstruct:
     def drop(self, slot: int) -> None:
         if self.patterns.pop(slot, None) is not None:
             self._prepared = None
+
+    def count_needing(self) -> int:
+        """Return how many slots need a pattern to match."""
+        return sum(any(not atom.negated for atom in atoms) for atoms in self.patterns.values())
 
     def count_texts(self, columns: EventColumns) -> int:
         """Return how many distinct texts a batch has."""

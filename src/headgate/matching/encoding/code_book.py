@@ -13,25 +13,33 @@ decimals of 38 digits and strings cost the same as small integers, and stay exac
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from headgate.events.columns import CodedColumn
+from headgate.events.kernels.arrow import WIDTHS
+from headgate.events.typed_tables import TablePlan
 from headgate.matching.encoding.event_columns import EventColumns, Rows
-from headgate.matching.encoding.kernels import group_by_row, look_up
+from headgate.matching.encoding.kernels import count_codes, look_up, write_codes
 from headgate.predicate import Column
-from headgate.schema import Schema
+from headgate.schema import Ordinal, Schema
 from headgate.snapshot.arrays import EncodedAtoms
 from headgate.snapshot.arrays.atoms import IS_NULL, WITHIN
 from headgate.snapshot.arrays.operands import NUMBERS, decode_columns, decode_cuts, pool_of
 from headgate.snapshot.arrays.selection import expand_ranges
 
 MAX_TABLE_SIZE = 1 << 16  # integers between the least and the greatest constant
+MAX_LISTED = 4_096  # entries of a table, or cuts, of which there is a list beside the array
+MAX_SCHEMAS = 8  # of tables, for which a book remembers how it reads them
 
 Codes = npt.NDArray[np.int32]
+
+_NO_ROWS, _NO_CODES = np.empty(0, np.int64), np.empty(0, np.int32)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,33 +79,167 @@ class Regions:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class ColumnsInPlace:
+    """How a book reads the columns of a schema: the k-th of `places` lies in row k of a layout.
+
+    `columns` are their numbers in the book, and `others` those of columns that do not lie there;
+    `forms` say how values are written, and `widths` in how many bytes.
+    """
+
+    plan: TablePlan
+    places: npt.NDArray[np.int64]
+    forms: npt.NDArray[np.int64]
+    widths: npt.NDArray[np.int64]
+    columns: Codes
+    others: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
 class CodeBook:
-    """The regions of every column that the atoms mention, by the column's number."""
+    """The regions of every column that the atoms mention, by the column's number.
+
+    For the kernels, all tables lie in one array and all cuts that are numbers in another. Row c of
+    `bounds` says where those of column c begin and end, which of both it is (1 for a table), and
+    what the first entry of its table is for.
+    """
 
     regions: tuple[Regions, ...]
+    bounds: npt.NDArray[np.int64] = field(init=False, repr=False)
+    tables: Codes = field(init=False, repr=False)
+    cuts: npt.NDArray[np.int64] = field(init=False, repr=False)
+    # the schemas that were met last; replaced as a whole, for the sake of other threads
+    _in_place: tuple[ColumnsInPlace, ...] = field(init=False, repr=False, default=())
+
+    def __post_init__(self) -> None:
+        bounds = np.zeros((len(self.regions), 4), np.int64)
+        tables, cuts = [np.empty(0, np.int32)], [np.empty(0, np.int64)]
+        table_end = cut_end = 0
+        for number, regions in enumerate(self.regions):
+            if regions.table is not None:
+                begin, table_end = table_end, table_end + len(regions.table)
+                bounds[number] = begin, table_end, 1, int(regions.cuts[0]) - 1
+                tables.append(regions.table)
+            elif isinstance(regions.cuts, np.ndarray):
+                begin, cut_end = cut_end, cut_end + len(regions.cuts)
+                bounds[number] = begin, cut_end, 0, 0
+                cuts.append(regions.cuts)
+        # frozen, so derived fields are set through `object`
+        object.__setattr__(self, "bounds", bounds)
+        object.__setattr__(self, "tables", np.concatenate(tables))
+        object.__setattr__(self, "cuts", np.concatenate(cuts))
+        # the regions keep views, so that no table is held twice
+        shared = tuple(
+            replace(regions, table=self.tables[begin:end]) if is_table else regions
+            for regions, (begin, end, is_table, _) in zip(
+                self.regions, bounds.tolist(), strict=True
+            )
+        )
+        object.__setattr__(self, "regions", shared)
 
     def codes(self, columns: EventColumns) -> tuple[Rows, Codes, Codes]:
         """Return the codes of events, row by row: `start`, `column` and `code`.
 
-        Row r has the codes `code[k]` of `column[k]` for k from `start[r]` to `start[r + 1]`.
+        Row r has the codes `code[k]` of `column[k]` for k from `start[r]` to `start[r + 1]`, in no
+        particular order.
         """
-        parts = [columns.present(regions.column) for regions in self.regions]
-        codes = [
-            regions.codes(values) for regions, (_, values) in zip(self.regions, parts, strict=True)
-        ]
-        sizes = [len(rows) for rows, _ in parts]
-        if parts and min(sizes) == len(columns):  # nothing is NULL
-            # a full matrix of codes, row by row: nothing has to be sorted
-            start = np.arange(len(columns) + 1) * len(parts)
-            column = np.tile(np.arange(len(parts), dtype=np.int32), len(columns))
-            return start, column, np.stack(codes, axis=1).ravel()
-        grouped: tuple[Rows, Codes, Codes] = group_by_row(
-            len(columns),
-            np.concatenate([np.empty(0, np.int64), *(rows for rows, _ in parts)]),
-            np.repeat(np.arange(len(parts), dtype=np.int32), sizes),
-            np.concatenate([np.empty(0, np.int32), *codes]),
+        table, rows = columns.table, len(columns)
+        plan = self._plan(table.plan)
+        other_rows, other_columns, other_codes = self._encode_others(plan.others, columns)
+        # one pass counts the codes of each row, the next writes them
+        layout = table.layout[plan.places]
+        start = np.empty(rows + 1, np.int64)
+        count_codes(layout, table.rows, columns.first, plan.widths, rows, other_rows, start)
+        column, code = np.empty(start[-1], np.int32), np.empty(start[-1], np.int32)
+        write_codes(
+            layout,
+            table.rows,
+            columns.first,
+            plan.forms,
+            plan.columns,
+            self.bounds,
+            self.tables,
+            self.cuts,
+            other_rows,
+            other_columns,
+            other_codes,
+            start,
+            column,
+            code,
         )
-        return grouped
+        return start, column, code
+
+    def codes_of_one(self, ordinals: Mapping[str, Ordinal]) -> tuple[Rows, Codes, Codes]:
+        """Return the codes of one event, as `codes` does, from its ordinals by name."""
+        columns, codes = [], []
+        by_name = self._look_ups
+        ordinal: Any
+        for name, ordinal in ordinals.items():
+            look_up = by_name.get(name)
+            if look_up is None:
+                continue
+            number, least, greatest, table, cuts = look_up
+            columns.append(number)
+            if table is None:
+                codes.append(bisect_right(cuts, ordinal) + 1)
+            else:
+                place = least if ordinal < least else greatest if ordinal > greatest else ordinal
+                codes.append(table[place - least])
+        start = np.array([0, len(columns)], np.int64)
+        return start, np.array(columns, np.int32), np.array(codes, np.int32)
+
+    @cached_property
+    def _look_ups(self) -> dict[str, tuple[int, int, int, Any, Any]]:
+        """By name: a column's number, and its table from the least to the greatest, or its cuts."""
+        look_ups: dict[str, tuple[int, int, int, Any, Any]] = {}
+        for number, regions in enumerate(self.regions):
+            table, cuts = regions.table, regions.cuts
+            least = 0 if table is None else int(cuts[0]) - 1
+            greatest = 0 if table is None else least + len(table) - 1
+            # a list is faster to look into, but takes more memory
+            look_ups[regions.column.name] = (
+                number,
+                least,
+                greatest,
+                table.tolist() if table is not None and len(table) <= MAX_LISTED else table,
+                cuts.tolist() if isinstance(cuts, np.ndarray) and len(cuts) <= MAX_LISTED else cuts,
+            )
+        return look_ups
+
+    def _encode_others(
+        self, numbers: Sequence[int], columns: EventColumns
+    ) -> tuple[Rows, Codes, Codes]:
+        """Return the rows, columns and codes of all values that do not lie in place."""
+        rows, owners, codes = [_NO_ROWS], [_NO_CODES], [_NO_CODES]
+        for number in numbers:
+            regions = self.regions[number]
+            present, values = columns.present(regions.column)
+            rows.append(present)
+            owners.append(np.full(len(present), number, np.int32))
+            codes.append(regions.codes(values))
+        if not numbers:
+            return _NO_ROWS, _NO_CODES, _NO_CODES
+        return np.concatenate(rows), np.concatenate(owners), np.concatenate(codes)
+
+    def _plan(self, table: TablePlan) -> ColumnsInPlace:
+        """Return how the columns of a table are read; worked out once for each schema."""
+        for known in self._in_place:
+            if known.plan is table:
+                return known
+        in_place: list[tuple[int, int, int]] = []
+        others: list[int] = []
+        casts = {attribute.name for attribute, _ in table.cast}
+        for number, regions in enumerate(self.regions):
+            name = regions.column.name
+            place = table.places.get(name)
+            if place is not None:
+                in_place.append((place, table.plain[place].form, number))
+            elif name in casts:
+                others.append(number)
+        places, forms, numbers = np.array(in_place, np.int64).reshape(-1, 3).T.copy()
+        columns = numbers.astype(np.int32)
+        plan = ColumnsInPlace(table, places, forms, WIDTHS[forms], columns, tuple(others))
+        object.__setattr__(self, "_in_place", (plan, *self._in_place[: MAX_SCHEMAS - 1]))
+        return plan
 
 
 @dataclass(frozen=True, slots=True, eq=False)

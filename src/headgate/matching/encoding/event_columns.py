@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -9,19 +10,27 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from headgate.events.columns import CodedColumn, encode_column, encode_present, read_plain_numbers
+from headgate.events.typed_tables import TypedTable, read_typed_batch
 from headgate.predicate import Column
 
 Rows = npt.NDArray[np.int64]
 
 
 class EventColumns:
-    """The values of a batch, by column."""
+    """The values of some rows, by column: of a batch all, of a table those from row `first` on."""
 
-    def __init__(self, table: pa.RecordBatch, rows: int) -> None:
-        self._table = table
-        self._rows = rows  # a table without columns does not know
+    def __init__(self, source: TypedTable | pa.RecordBatch, rows: int, *, first: int = 0) -> None:
+        self._source = source
+        self.first = first
+        self._rows = rows
         self._whole: dict[str, CodedColumn] = {}
         self._present: dict[str, tuple[Rows, CodedColumn]] = {}
+
+    @cached_property
+    def table(self) -> TypedTable:
+        """The table with the places of its columns, which only some indexes want to know."""
+        source = self._source
+        return source if isinstance(source, TypedTable) else read_typed_batch(source, self._rows)
 
     def __len__(self) -> int:
         """Return the number of events."""
@@ -47,6 +56,9 @@ class EventColumns:
 
     def _array(self, column: Column) -> Any:
         """Return a column of the batch; one that it was read without is NULL."""
-        if self._table.schema.get_field_index(column.name) < 0:
+        source = self._source
+        if isinstance(source, TypedTable):
+            return source.column(column.name, column.type, self.first, self._rows)
+        if source.schema.get_field_index(column.name) < 0:
             return pa.array([None] * self._rows, column.type.arrow)
-        return self._table.column(column.name)
+        return source.column(column.name)

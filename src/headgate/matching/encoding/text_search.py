@@ -8,7 +8,8 @@ A LIKE pattern is placed under one of its literals, without which it cannot matc
     '%', '_%'                tried on every text, since there is no literal
 
 One pass finds every literal in a text: Aho and Corasick, "Efficient string matching: an aid to
-bibliographic search" (1975), by `pyahocorasick`.
+bibliographic search" (1975), by `pyahocorasick`. `ahocorasick_rs` was as fast on 20,000 and 76,000
+literals of log rules, and twice as fast on 100, where either takes a twentieth of the search.
 
 RE2 runs all RLIKE patterns as one automaton. Its states are made when texts first need them, and
 dropped when they fill their memory; then they are made again. Where each text needs many new
@@ -41,6 +42,10 @@ Search = Callable[[str], list[int]]
 NumberedPatterns = list[tuple[int, Pattern]]
 NumberedLike = tuple[LikePattern, Sequence[int]]
 
+_MAX_REMEMBERED = 1 << 20  # characters and matches of the texts whose answers are remembered
+_COST = 32  # of an answer itself, in the same unit
+_MAX_TEXT = 1_000  # characters of one of them: longer ones hardly come again
+
 _MAX_BYTES = 64 << 20  # bytes for the states of one automaton
 _MAX_INSTRUCTIONS = 100_000  # of one automaton: some hundreds of its largest states fit
 
@@ -56,6 +61,10 @@ class TextSearch:
 
     Guarantee: exactly those of which `pattern.matcher.matches` says so, in ascending order.
 
+    Answers for texts that came before are remembered, up to about `_MAX_REMEMBERED` characters:
+    the same names, hosts and paths come in batch after batch. Where none comes again, remembering
+    takes a few hundredths of the search.
+
     >>> patterns = [Pattern("ILIKE", "%É%"), Pattern("RLIKE", "^[a-c]"), Pattern("LIKE", "b%")]
     >>> starts, numbers = TextSearch(patterns).match(["bé", "É", "x"])
     >>> starts.tolist(), numbers.tolist()
@@ -65,6 +74,8 @@ class TextSearch:
     def __init__(self, patterns: Sequence[Pattern]) -> None:
         self._tried: list[tuple[int, TextMatcher]] = []
         self._searches: list[Search] = []
+        self._remembered: dict[str, list[int]] = {}
+        self._room = _MAX_REMEMBERED  # what may still be remembered, about
         for kind, max_tried, prepare in _KINDS:
             numbered = [(n, pattern) for n, pattern in enumerate(patterns) if pattern.kind == kind]
             if len(numbered) <= max_tried:
@@ -76,13 +87,30 @@ class TextSearch:
         """Return starts and numbers: text i matches `numbers[starts[i]:starts[i + 1]]`."""
         starts, numbers = [0], list[int]()
         for text in texts:
-            matching = [number for number, test in self._tried if test.matches(text)]
-            for search in self._searches:
-                matching += search(text)
-            matching.sort()
+            matching = self._remembered.get(text)
+            if matching is None:
+                matching = self._search(text)
+                self._remember(text, matching)
             numbers += matching
             starts.append(len(numbers))
         return np.array(starts, np.int64), np.array(numbers, np.int64)
+
+    def _search(self, text: str) -> list[int]:
+        matching = [number for number, test in self._tried if test.matches(text)]
+        for search in self._searches:
+            matching += search(text)
+        matching.sort()
+        return matching
+
+    def _remember(self, text: str, matching: list[int]) -> None:
+        """Remember an answer; when there is no more room, forget all and begin anew."""
+        # Two threads may do this at a time: then only the room is not exact.
+        if len(text) > _MAX_TEXT:
+            return
+        self._room -= _COST + len(text) + len(matching)
+        if self._room < 0:
+            self._remembered, self._room = {}, _MAX_REMEMBERED
+        self._remembered[text] = matching
 
 
 def _prepare_like(patterns: NumberedPatterns) -> Search:
@@ -133,16 +161,16 @@ class _Literal:
     at_end: list[int] = field(default_factory=list)
     tried: list[NumberedLike] = field(default_factory=list)
 
-    def match(self, text: str) -> list[int]:
-        """Return the numbers of the patterns that match a text in which the literal occurs."""
-        matching = self.anywhere.copy()
+    def match(self, text: str, matching: list[int]) -> None:
+        """Append the numbers of the patterns that match a text in which the literal occurs."""
+        matching += self.anywhere
         if self.at_start and text.startswith(self.text):
             matching += self.at_start
         if self.at_end and text.endswith(self.text):
             matching += self.at_end
-        if self.tried:
-            matching += _try_patterns(self.tried, text)
-        return matching
+        for pattern, numbers in self.tried:
+            if pattern.matches(text):
+                matching += numbers
 
 
 class LikeSearch:
@@ -183,7 +211,7 @@ class LikeSearch:
         if self._automaton is not None:
             # a literal may occur often in the text, and its patterns are asked once
             for literal in {literal for _, literal in self._automaton.iter(text)}:
-                matching += literal.match(text)
+                literal.match(text, matching)
         return matching
 
 

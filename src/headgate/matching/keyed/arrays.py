@@ -14,7 +14,7 @@ FALSE, TRUE, NULL = 0, 1, 2
 
 
 class Conditions(NamedTuple):
-    """The atoms, and the program of each query over them.
+    """The atoms, and the program of each query over them, from which all else is built.
 
     Atom a is TRUE for the codes `low[i]` … `high[i]` of its column, for i from `starts[a]` to
     `starts[a + 1]`. Query q has the program from `offsets[q]` to `offsets[q + 1]`.
@@ -33,29 +33,47 @@ class Conditions(NamedTuple):
     # by query: int64, with the end of the last behind; by entry of a program: int32, bool
     offsets: Any
     program: Any
-    deciding: Any  # by entry of a program: is it not TRUE, the query does not match
+
+
+class Programs(NamedTuple):
+    """How conditions that are no plain rows are decided (`kernels.programs`): all int32."""
+
+    tests: Any
+    lists: Any
 
 
 class Clusters(NamedTuple):
     """Which queries an event looks at.
 
-    The record of each node's cluster is at `line_of[node]`, −1 if the node has none.
+    Clusters are numbered like the nodes that have one: those of columns first, in their order, then
+    those of patterns and comparisons. `kernels.clusters` says how they are laid out.
     """
 
-    # by column: int64, int64, bool
+    # by column: int64, int64, uint64
     node_base: Any
     width: Any
-    is_used: Any  # by column: does any of its nodes have a cluster?
+    levels: Any  # bit t is set if a node t levels above the leaves has a cluster
     null_columns: Any  # the columns of which an absent value leads to a cluster
-    # by node: int32; then all records, int32, and the words of all their bitmaps, uint64
-    line_of: Any
-    records: Any
+    # by 64 nodes: uint64, whether each has a cluster; int32, how many have one before
+    is_cluster: Any
+    clusters_before: Any
+    # by cluster: int64, WORDS each; then what they describe: uint64, int32, uint8, int32, int32
+    descriptions: Any
     bits: Any
-    unkeyed: Any  # queries that every event looks at
-    plain_line: Any  # by pattern slot: the record for LIKE, where it matches
-    negated_line: Any  # the same for NOT LIKE
-    compared: Any  # the atoms of comparisons that have a cluster
-    bit_base: Any
+    columns: Any
+    tables: Any
+    members: Any
+    rows: Any
+    # queries that every event looks at, and where their programs begin
+    unkeyed: Any
+    unkeyed_entry: Any
+    # (pattern slots, 2): int32, the cluster for LIKE and for NOT LIKE where it matches, −1 for none
+    of_pattern: Any
+    # the places in `Events.bits` of comparisons that have a cluster; (comparisons, 3): int32, the
+    # cluster for each truth value, −1 for none
+    compared: Any
+    of_truth: Any
+    queries: Any  # how many there are
 
 
 class Grid(NamedTuple):
@@ -136,12 +154,10 @@ class Scratch(NamedTuple):
     codes: Any
     stamp: Any
     seen: Any
-    stack: Any
-    # where the rows of a bitmap begin that are ANDed; records that the event leads to
+    cells: Any  # of the program that is running
+    # where the rows of a bitmap begin that are ANDed; the clusters that an event leads to
     rows: Any
     met: Any
-    # (queue, 2): record and head of entries whose rows are being loaded
-    waiting: Any
-    # a block of ANDed words, and the places of those that are not 0
+    # a block of ANDed words of the grid, and the places of those that are not 0
     block: Any
     full: Any

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
-from threading import local
+from threading import Lock, local
 
 import numpy as np
 
-from headgate.events import EventBatch
+from headgate.events.typed_tables import TypedTable
 from headgate.matching.encoding.event_columns import EventColumns
 from headgate.matching.keyed.parts import OUTPUT_SIZE, Part, Workspace
-from headgate.matching.matches import Numbers, RowMatches
+from headgate.matching.matches import Numbers, Positions, RowMatches
+from headgate.schema import Ordinal
 
 MIN_BLOCK_ROWS, MAX_BLOCK_ROWS = 128, 4096  # of a block, which is one thread's work
 MAX_TRUTHS = 1 << 21  # matched patterns and truths of comparisons that are held at once, about
+MAX_FREE = 4  # workspaces that are kept, unless one match has used more
 FIRST_ROWS_WITH_PATTERNS, ALL_ROWS = 1024, 1 << 62
 
 
@@ -27,26 +30,71 @@ class Block:
     row: int
     stop: int
     offsets: Numbers
-    positions: Numbers
+    positions: Positions
 
 
-def match_batch(parts: Sequence[Part], batch: EventBatch, threads: int) -> Iterator[RowMatches]:
-    """Return the matches of a batch, in order of rows."""
+class Workspaces:
+    """The workspaces for the parts of an index that no match uses at the moment."""
+
+    def __init__(self) -> None:
+        self._free: list[list[Workspace]] = []
+        self._lock = Lock()
+
+    def take(self, parts: Sequence[Part], rows: int) -> list[Workspace]:
+        """Return a workspace for each part, which may be used until it is given back."""
+        with self._lock:
+            spaces = self._free.pop() if self._free else None
+        if spaces is None or len(spaces[0].offsets) <= rows:
+            return [Workspace(part.segment, rows) for part in parts]
+        return spaces
+
+    def give_back(self, spaces: list[list[Workspace]]) -> None:
+        """Keep some of them for the next match: the last ones, which are as large as it needs."""
+        with self._lock:
+            self._free = (spaces + self._free)[: max(MAX_FREE, len(spaces))]
+
+
+def match_batch(
+    parts: Sequence[Part], table: TypedTable, threads: int, workspaces: Workspaces
+) -> Iterator[RowMatches]:
+    """Return the matches of a batch, in order of rows.
+
+    The largest part is the last: its matches are handed on, those of the others held for a block.
+    `workspaces` belong to these parts, in this order.
+    """
     if not parts:
         return
-    rows, start, step = len(batch.events), 0, _choose_first_step(parts)
+    rows, start, step = table.rows, 0, _choose_first_step(parts)
     while start < rows:
         size = min(step, rows - start)
-        columns = EventColumns(batch.table.slice(start, size), size)
-        work = _Work(parts, columns)
-        for matches in _match(work, threads):
-            yield RowMatches(start + matches.row, matches.offsets, matches.positions)
+        work = _Work(parts, EventColumns(table, size, first=start), workspaces)
+        try:
+            # closed with this generator, so that no thread is in a workspace that is given back
+            with closing(_match(work, threads)) as pieces:
+                for matches in pieces:
+                    yield RowMatches(start + matches.row, matches.offsets, matches.positions)
+        finally:
+            workspaces.give_back(work.used)
         start += size
         # fewer rows next time if too much was held at once, more if little
         if work.truths > MAX_TRUTHS:
             step = max(1, size // 2)
         elif 4 * work.truths < MAX_TRUTHS:
             step = 2 * step
+
+
+def match_one(
+    parts: Sequence[Part], ordinals: Mapping[str, Ordinal], workspaces: Workspaces
+) -> Numbers:
+    """Return the positions that one event matches, in no particular order."""
+    matches = np.zeros(2, np.int64), np.empty(0, np.int64)
+    spaces = workspaces.take(parts, 1)
+    try:
+        for part, workspace in zip(parts, spaces, strict=True):
+            matches = part.match(part.segment.encode_one(ordinals), 0, 1, workspace, matches)
+    finally:
+        workspaces.give_back([spaces])
+    return matches[1]
 
 
 def _choose_first_step(parts: Sequence[Part]) -> int:
@@ -57,7 +105,7 @@ def _choose_first_step(parts: Sequence[Part]) -> int:
     return min(rows, max(1, MAX_TRUTHS // max(1, comparisons)))
 
 
-def _match(work: _Work, threads: int) -> Iterator[RowMatches]:
+def _match(work: _Work, threads: int) -> Generator[RowMatches, None, None]:
     # four blocks for each thread, so that none waits long for the last
     size = min(MAX_BLOCK_ROWS, max(MIN_BLOCK_ROWS, -(-work.rows // (4 * threads))))
     if threads == 1 or work.rows <= size:
@@ -70,10 +118,12 @@ def _match(work: _Work, threads: int) -> Iterator[RowMatches]:
 class _Work:
     """What all threads share, and a workspace for each thread and part."""
 
-    def __init__(self, parts: Sequence[Part], columns: EventColumns) -> None:
-        # the largest last: its matches are handed on, those of the others held for a block
-        largest_last = sorted(parts, key=lambda part: len(part.segment))
-        encoded = [(part, part.segment.encode_events(columns)) for part in largest_last]
+    def __init__(
+        self, parts: Sequence[Part], columns: EventColumns, workspaces: Workspaces
+    ) -> None:
+        encoded = [(part, part.segment.encode_events(columns)) for part in parts]
+        self.used: list[list[Workspace]] = []
+        self._free = workspaces
         self.others, self.largest = encoded[:-1], encoded[-1]
         self.rows = len(columns)
         self.truths = sum(len(events.matched) + events.bits.size for _, events in encoded)
@@ -94,7 +144,7 @@ class _Work:
 
     def _begin_block(self, row: int, stop: int) -> Block:
         """Match the small parts, over as many of these rows as all of them can take at once."""
-        matches = np.empty(0, np.int64), np.empty(0, np.int64)
+        matches = np.empty(0, np.int64), np.empty(0, np.int32)
         for (part, events), workspace in zip(self.others, self._workspaces()[:-1], strict=True):
             matches = part.match(events, row, stop, workspace, matches)
             # a part whose output was full took fewer rows, and so do the next
@@ -115,8 +165,9 @@ class _Work:
         # kernels write into these, so no two threads may share one
         spaces: list[Workspace] | None = getattr(self._thread, "workspaces", None)
         if spaces is None:
-            parts = (*self.others, self.largest)
-            spaces = [Workspace(part.segment, self.rows) for part, _ in parts]
+            parts = [part for part, _ in (*self.others, self.largest)]
+            spaces = self._free.take(parts, self.rows)
+            self.used.append(spaces)
             self._thread.workspaces = spaces
         return spaces
 

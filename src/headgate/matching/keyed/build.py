@@ -14,11 +14,21 @@ import numpy as np
 import numpy.typing as npt
 
 from headgate.matching.encoding.code_book import CodeBook, Intervals, build_code_book
-from headgate.matching.keyed.arrays import FALSE, NULL, TRUE, Clusters, Conditions, Grid
-from headgate.matching.keyed.kernels.entries import fill_rows, find_pure_rows, key_entries
+from headgate.matching.keyed.arrays import (
+    FALSE,
+    NULL,
+    TRUE,
+    Clusters,
+    Conditions,
+    Grid,
+    Programs,
+)
+from headgate.matching.keyed.kernels.clusters import fill_clusters, make_brief, plan_clusters
+from headgate.matching.keyed.kernels.entries import key_entries
 from headgate.matching.keyed.kernels.grid import count_conditions, fill_grid, z_order
 from headgate.matching.keyed.kernels.keys import choose_keys, find_deciding
-from headgate.matching.keyed.kernels.records import fill_records, plan_records
+from headgate.matching.keyed.kernels.programs import compile_programs
+from headgate.matching.keyed.kernels.rows import classify_atoms, mark_rows
 from headgate.schema import Schema
 from headgate.snapshot.arrays import EncodedQueries
 from headgate.snapshot.arrays.atoms import COMPARE, CONSTANT, IS_NULL, MATCHES, WITHIN, EncodedAtoms
@@ -31,12 +41,14 @@ MIN_SHARE = 1e-9
 PATTERN_SHARES = 0.001, 0.5  # a pattern matches: at least, at most
 COMPARISON_SHARE = 0.5  # a comparison of two attributes is TRUE
 
-# nanoseconds: of a column and a word of the grid, and of a query that a key leads to
-GRID_COLUMN_NS, GRID_WORD_NS, CANDIDATE_NS = 6.0, 0.12, 12.0
+# nanoseconds: of a column of the grid, a word of each, and a word of all; of a query that a key
+# leads to
+GRID_COLUMN_NS, GRID_WORD_NS, GRID_RESULT_NS, CANDIDATE_NS = 6.0, 0.12, 0.6, 12.0
 MAX_GRID_BITS = 16 << 20  # that stay in a core's cache
 
 Integers = npt.NDArray[np.int64]
 Lines = npt.NDArray[np.int32]
+Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,6 +85,7 @@ class Figures:
 
     entries: int
     clusters: int
+    bitmaps: int
     in_bitmaps: int
     never_true: int
     grid_ns: float  # nanoseconds an event, by the grid and by keys, as estimated
@@ -84,24 +97,47 @@ class KeyedArrays:
     """The queries as the kernels read them, by their place in the encoded set."""
 
     book: CodeBook
-    conditions: Conditions
+    programs: Programs
     clusters: Clusters
     grid: Grid
     slots: Slots
-    bitmap_lines: Integers  # the records that have a bitmap
-    living_words: int  # of a bit for each query in these bitmaps
+    living_words: int  # of a bit for each query in a bitmap
+    most_cells: int  # of a program
     figures: Figures
-
-    @property
-    def stack_depth(self) -> int:
-        """How many truth values the longest program may put on the stack."""
-        return int(np.diff(self.conditions.offsets).max(initial=1))
 
     @property
     def bytes(self) -> int:
         """The size of all arrays."""
-        arrays = [*self.conditions, *self.clusters, *self.grid]
+        arrays = [*self.programs, *self.clusters, *self.grid]
         return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """Which conditions are written as rows (`kernels.rows`)."""
+
+    # by atom: uint8, int32
+    form: npt.NDArray[np.uint8]
+    size: Lines
+    # by entry of a program, and by query
+    in_row: Mask
+    is_pure: Mask
+    is_fit: Mask
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entries:
+    """The queries at each node, one cluster after the other: those from `start[c]` on at `head[c]`.
+
+    The first `fit[c]` of a cluster may be in a bitmap. A query is left without the condition
+    `key_atom`, which holds wherever it is met; −1 if there is none.
+    """
+
+    head: Integers
+    start: Integers
+    fit: Integers
+    query: Lines
+    key_atom: Lines
 
 
 def build_arrays(encoded: EncodedQueries, schema: Schema) -> KeyedArrays:
@@ -112,85 +148,75 @@ def build_arrays(encoded: EncodedQueries, schema: Schema) -> KeyedArrays:
     greatest = np.array([regions.greatest for regions in book.regions], np.int64)
     slots = _assign_slots(atoms)
     conditions = _to_conditions(encoded, intervals, slots)
+    rows = _find_rows(conditions, len(greatest))
 
     # the rarest key of each query; what is only a row of intervals may go to the grid instead
     costs = estimate_costs(encoded, intervals, greatest)
     start, atom, target, weight = choose_keys(conditions.offsets, conditions.program, costs)
     is_repeated = np.diff(start) > 1
-    is_pure = find_pure_rows(conditions) & ~is_repeated
-    grid, estimates = _build_grid(conditions, np.flatnonzero(is_pure), weight, greatest)
+    is_plain = rows.is_pure & ~is_repeated
+    grid, estimates = _build_grid(conditions, np.flatnonzero(is_plain), weight, greatest)
     keys = Keys(start, atom, target).without(grid.query)
 
-    # an entry for each node of each literal, in order of nodes; those fit for a bitmap come first
+    # the queries at each node, and programs for what is more than a row
     width = 1 << np.ceil(np.log2(greatest + 1)).astype(np.int64)
     node_base = np.concatenate(([0], np.cumsum(2 * width)))
-    bit_base = int(node_base[-1])
-    nodes, queries, literals = key_entries(
-        keys.start,
-        keys.atom,
-        keys.target,
+    entries = _place_queries(keys, conditions, rows, greatest, node_base, width)
+    with_program = np.flatnonzero(~rows.is_pure & (weight != NEVER))
+    program_entry, *programs, most_cells = compile_programs(
+        with_program,
+        weight[with_program] != UNKNOWN,
+        conditions.offsets,
+        conditions.program,
+        rows.in_row,
         conditions.kind,
         conditions.column,
-        intervals.start,
-        intervals.low,
-        intervals.high,
+        conditions.starts,
+        conditions.low,
+        conditions.high,
+        conditions.negated,
+        conditions.slot,
         greatest,
-        node_base,
-        width,
-        bit_base,
     )
-    order = np.lexsort((queries, ~is_pure[queries], nodes))
-    nodes, queries, literals = nodes[order], queries[order], literals[order]
-    heads, first = np.unique(nodes, return_index=True)
-    cluster_start = np.append(first, len(nodes))
-    fit = np.diff(np.concatenate(([0], np.cumsum(is_pure[queries])))[cluster_start])
+    entry = np.full(len(encoded), -1, np.int32)
+    entry[with_program] = program_entry
 
-    # a record for each cluster, with what is left to check of its entries
-    is_implied = ~is_repeated[queries] & (keys.target[literals] == TRUE)
-    key_atom = np.where(is_implied, keys.atom[literals], -1)
-    mask, *rows = fill_rows(conditions, queries, key_atom, is_pure, is_repeated)
-    row, then, *row_intervals = rows
-    plan = plan_records(cluster_start, fit, row, *row_intervals)
-    records, bits, living_words = fill_records(
-        cluster_start, fit, queries, mask, then, row, *row_intervals, plan
+    # a description for each cluster, and what it describes
+    plan, *parts, living_words = _lay_out(entries, conditions, rows, entry, is_repeated, greatest)
+    unkeyed = np.flatnonzero(weight == UNKNOWN)
+    nodes = _mark_nodes(entries.head, node_base, width)
+    literals = _find_literal_clusters(atoms, slots, entries.head, int(node_base[-1]))
+    # in the order of the fields
+    clusters = Clusters._make(
+        (
+            node_base[:-1],
+            width,
+            *nodes,
+            *parts,
+            unkeyed,
+            entry[unkeyed],
+            *literals,
+            len(encoded),
+        )
     )
-    columns, _, line, _ = plan
-    line_of = np.full(bit_base + 3 * len(atoms), -1, np.int32)
-    line_of[heads] = line[:-1]
-
-    literal_lines = line_of[bit_base:].reshape(-1, 3)
-    plain_line, negated_line = _pattern_lines(atoms, slots, literal_lines)
-    clusters = Clusters(
-        node_base=node_base[:-1],
-        width=width,
-        is_used=_find_used_columns(line_of, node_base),
-        null_columns=_find_null_columns(line_of, node_base[:-1], width),
-        line_of=line_of,
-        records=records,
-        bits=bits,
-        unkeyed=np.flatnonzero(weight == UNKNOWN),
-        plain_line=plain_line,
-        negated_line=negated_line,
-        compared=np.flatnonzero((atoms.kind == COMPARE) & (literal_lines >= 0).any(axis=1)),
-        bit_base=bit_base,
-    )
-    has_bitmap = columns > 0
+    has_bitmap = plan[:, 0] >= 0
     figures = Figures(
-        entries=len(nodes),
-        clusters=len(heads),
-        in_bitmaps=int(fit[has_bitmap].sum()),
+        entries=len(entries.query),
+        clusters=len(entries.head),
+        bitmaps=int(has_bitmap.sum()),
+        in_bitmaps=int(entries.fit[has_bitmap].sum()),
         never_true=int((weight == NEVER).sum()),
         grid_ns=estimates[0],
         keys_ns=estimates[1],
     )
-    lines = line[:-1][has_bitmap]
-    return KeyedArrays(book, conditions, clusters, grid, slots, lines, living_words, figures)
+    return KeyedArrays(
+        book, Programs(*programs), clusters, grid, slots, living_words, most_cells, figures
+    )
 
 
 def _to_conditions(encoded: EncodedQueries, intervals: Intervals, slots: Slots) -> Conditions:
     """Return the atoms and programs as the kernels read them."""
     atoms, trees = encoded.atoms, encoded.trees
-    offsets, program = _make_writable(trees.offsets), _make_writable(trees.program)
     return Conditions(
         kind=_make_writable(atoms.kind),
         column=_make_writable(atoms.column),
@@ -199,10 +225,121 @@ def _to_conditions(encoded: EncodedQueries, intervals: Intervals, slots: Slots) 
         high=intervals.high,
         negated=_make_writable(atoms.negated),
         slot=slots.of_atom,
-        offsets=offsets,
-        program=program,
-        deciding=find_deciding(offsets, program),
+        offsets=_make_writable(trees.offsets),
+        program=_make_writable(trees.program),
     )
+
+
+def _find_rows(conditions: Conditions, columns: int) -> Rows:
+    """Return which conditions are written as rows, and which queries are nothing else."""
+    offsets, program = conditions.offsets, conditions.program
+    form, size = classify_atoms(
+        conditions.kind, conditions.column, conditions.starts, conditions.low, conditions.high
+    )
+    deciding = find_deciding(offsets, program)
+    marks = mark_rows(offsets, program, deciding, form, conditions.column, columns)
+    return Rows(form, size, *marks)
+
+
+def _place_queries(
+    keys: Keys,
+    conditions: Conditions,
+    rows: Rows,
+    greatest: Integers,
+    node_base: Integers,
+    width: Integers,
+) -> Entries:
+    """Return an entry for each node of each literal, in order of nodes."""
+    nodes, queries, literals = key_entries(
+        keys.start,
+        keys.atom,
+        keys.target,
+        conditions.kind,
+        conditions.column,
+        conditions.starts,
+        conditions.low,
+        conditions.high,
+        greatest,
+        node_base,
+        width,
+        int(node_base[-1]),
+    )
+    # those fit for a bitmap come first; the sort is stable, and queries ascend already
+    is_repeated = np.diff(keys.start) > 1
+    fits = rows.is_fit[queries]
+    order = np.argsort(2 * nodes + ~fits, kind="stable")
+    nodes, queries, literals = nodes[order], queries[order], literals[order]
+    is_first = np.concatenate(([True], nodes[1:] != nodes[:-1]))[: len(nodes)]
+    start = np.append(np.flatnonzero(is_first), len(nodes))
+    fit = np.diff(np.concatenate(([0], np.cumsum(fits[order])))[start])
+    is_implied = ~is_repeated[queries] & (keys.target[literals] == TRUE)
+    key_atom = np.where(is_implied, keys.atom[literals], np.int32(-1))
+    return Entries(nodes[start[:-1]], start, fit, queries, key_atom)
+
+
+def _lay_out(
+    entries: Entries,
+    conditions: Conditions,
+    rows: Rows,
+    entry: Lines,
+    is_repeated: Mask,
+    greatest: Integers,
+) -> tuple[Any, ...]:
+    """Return the plan of all clusters, what `fill_clusters` makes of it, and the living words."""
+    placed = entries.start, entries.fit, entries.query, entries.key_atom
+    queries = conditions.offsets, conditions.program, rows.in_row
+    intervals = conditions.starts, conditions.low, conditions.high, greatest
+    brief = make_brief(conditions.column, conditions.starts, conditions.low, conditions.high)
+    code_base = np.concatenate(([0], np.cumsum(greatest + 1)))
+    plan = plan_clusters(*placed, entry, *queries, rows.size, brief, *intervals, code_base)
+    filled = fill_clusters(
+        plan, *placed, entry, is_repeated, *queries, rows.form, brief, *intervals, code_base
+    )
+    return plan, *filled
+
+
+def _mark_nodes(
+    heads: Integers, node_base: Integers, width: Integers
+) -> tuple[npt.NDArray[np.uint64], Integers, npt.NDArray[np.uint64], Lines]:
+    """Return which levels, absent columns and nodes lead to clusters, as in `Clusters`."""
+    heads = heads[heads < node_base[-1]]
+    column = np.searchsorted(node_base, heads, side="right") - 1
+    node = heads - node_base[column]
+    # node 1 is the root, and nodes from `width` on are leaves
+    _, exponent = np.frexp(node)
+    _, leaf_exponent = np.frexp(width)
+    level = (leaf_exponent[column] - exponent).astype(np.uint64)
+    levels = np.zeros(len(width), np.uint64)
+    np.bitwise_or.at(levels, column, np.uint64(1) << level)
+    # the path of code 0 has the first node of each level
+    leads = np.zeros(len(width), np.bool_)
+    leads[column[node == width[column] >> level.astype(np.int64)]] = True
+    marked = np.zeros((int(node_base[-1]) // 64 + 1) * 64, np.bool_)
+    marked[heads] = True
+    counts = marked.reshape(-1, 64).sum(axis=1)
+    before = (np.cumsum(counts) - counts).astype(np.int32)
+    is_cluster = np.packbits(marked, bitorder="little").view(np.uint64)
+    return levels, np.flatnonzero(leads), is_cluster, before
+
+
+def _find_literal_clusters(
+    atoms: EncodedAtoms, slots: Slots, heads: Integers, bit_base: int
+) -> tuple[Lines, Integers, Lines]:
+    """Return the clusters of patterns and of comparisons, as in `Clusters`."""
+    clusters = np.flatnonzero(heads >= bit_base)
+    atom, truth = np.divmod(heads[clusters] - bit_base, 3)
+    slot = slots.of_atom[atom]
+    is_pattern = atoms.kind[atom] == MATCHES
+    is_negated = atoms.negated[atom] == 1
+    # where the pattern matches, LIKE is TRUE and NOT LIKE is FALSE
+    of_pattern = np.full((len(slots.pattern_atoms), 2), -1, np.int32)
+    for side, value in enumerate((TRUE, FALSE)):
+        here = is_pattern & (is_negated == bool(side)) & (truth == value)
+        of_pattern[slot[here], side] = clusters[here]
+    compared, place = np.unique(slot[~is_pattern], return_inverse=True)
+    of_truth = np.full((len(compared), 3), -1, np.int32)
+    of_truth[place, truth[~is_pattern]] = clusters[~is_pattern]
+    return of_pattern, compared, of_truth
 
 
 def _make_writable(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -223,21 +360,6 @@ def _assign_slots(atoms: EncodedAtoms) -> Slots:
     return Slots(of_atom, texts[first], bit_atoms)
 
 
-def _pattern_lines(
-    atoms: EncodedAtoms, slots: Slots, literal_lines: npt.NDArray[np.int32]
-) -> tuple[Lines, Lines]:
-    """Return by slot the record of queries under a match, for LIKE and NOT LIKE; −1 for none."""
-    count = len(slots.pattern_atoms)
-    plain, negated = np.full(count, -1, np.int32), np.full(count, -1, np.int32)
-    texts = np.flatnonzero(atoms.kind == MATCHES)
-    is_negated = atoms.negated[texts] == 1
-    likes, not_likes = texts[~is_negated], texts[is_negated]
-    # where the pattern matches, LIKE is TRUE and NOT LIKE is FALSE
-    plain[slots.of_atom[likes]] = literal_lines[likes, TRUE]
-    negated[slots.of_atom[not_likes]] = literal_lines[not_likes, FALSE]
-    return plain, negated
-
-
 def _build_grid(
     conditions: Conditions,
     numbers: Integers,
@@ -248,9 +370,8 @@ def _build_grid(
     counts = count_conditions(conditions, numbers, len(greatest))
     columns = np.flatnonzero(counts)
     columns = columns[np.argsort(-counts[columns], kind="stable")].astype(np.int32)
-    words = len(numbers) / 64
     # a row of words for each column, against each query as often as its key holds
-    by_grid = GRID_COLUMN_NS * len(columns) + GRID_WORD_NS * words * len(columns)
+    by_grid = estimate_grid(len(columns), len(numbers))
     by_keys = CANDIDATE_NS * weight[numbers].sum()
     if by_grid > by_keys or not len(columns):
         columns, numbers = columns[:0], numbers[:0]
@@ -261,29 +382,10 @@ def _build_grid(
     return Grid(columns, numbers, *arrays), (float(by_grid), float(by_keys))
 
 
-def _find_used_columns(line_of: Lines, node_base: Integers) -> npt.NDArray[np.bool_]:
-    """Return, by column, whether any of its nodes has a cluster."""
-    clusters_before = np.concatenate(([0], np.cumsum(line_of >= 0)))
-    return np.diff(clusters_before[node_base]) > 0
-
-
-def _find_null_columns(line_of: Lines, base: Integers, width: Integers) -> Integers:
-    """Return the columns of which an event without the attribute leads to a cluster."""
-    leads = np.zeros(len(base), np.bool_)
-    # from the leaf of code 0 up to the root, in all columns at once
-    node = width.copy()
-    while (node >= 1).any():
-        is_node = node >= 1
-        leads[is_node] |= line_of[(base + node)[is_node]] >= 0
-        node >>= 1
-    return np.flatnonzero(leads)
-
-
-def key_costs(encoded: EncodedQueries, built: KeyedArrays) -> npt.NDArray[np.float64]:
+def key_costs(encoded: EncodedQueries, schema: Schema) -> npt.NDArray[np.float64]:
     """Return the costs by which the keys of these queries were chosen."""
-    conditions = built.conditions
-    intervals = Intervals(conditions.starts, conditions.low, conditions.high)
-    greatest = np.array([regions.greatest for regions in built.book.regions], np.int64)
+    book, intervals = build_code_book(encoded.atoms, schema)
+    greatest = np.array([regions.greatest for regions in book.regions], np.int64)
     return estimate_costs(encoded, intervals, greatest)
 
 
@@ -337,3 +439,9 @@ def estimate_costs(
     cost[constant] = NEVER
     cost[constant, atoms.code[constant]] = UNKNOWN
     return cost
+
+
+def estimate_grid(columns: int, queries: int) -> float:
+    """Return about how many nanoseconds an event takes in a grid."""
+    words = queries / 64
+    return GRID_COLUMN_NS * columns + words * (GRID_WORD_NS * columns + GRID_RESULT_NS)

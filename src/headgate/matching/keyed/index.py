@@ -1,22 +1,25 @@
 """The keyed index: an event looks only at queries that one of its own values leads to.
 
 `build_from_snapshot` builds one from the arrays of a snapshot, without an object for any query. The
-base of a snapshot is placed once and kept, since all versions that follow from it share it. A new
-version then costs no more than its own changes.
+base of a snapshot is placed once on a machine and mapped by all processes (`stored`), since all
+versions that follow from it share it. A new version then costs no more than its own changes.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from threading import Lock, Thread
 from typing import Any, Self
 
 import numpy as np
+import pyarrow as pa
 
+from headgate.events.dict_reader import DictReader
+from headgate.events.typed_tables import TypedTable, read_typed_batch, read_typed_table
 from headgate.matching.base import BaseIndex
-from headgate.matching.keyed.batch import match_batch
+from headgate.matching.keyed.batch import Workspaces, match_batch, match_one
 from headgate.matching.keyed.parts import (
     Part,
     Parts,
@@ -26,22 +29,49 @@ from headgate.matching.keyed.parts import (
     merge_parts,
     remove_queries,
 )
-from headgate.matching.keyed.segment import Segment, build_segment
-from headgate.matching.matches import Matches, Numbers, to_events
+from headgate.matching.keyed.segment import Segment
+from headgate.matching.keyed.stored import load_base
+from headgate.matching.known_ids import KnownIds, LivingPositions
+from headgate.matching.matches import (
+    MatchedIds,
+    Matches,
+    Numbers,
+    Positions,
+    to_events,
+    to_numbered_events,
+)
 from headgate.matching.protocol import Placement
 from headgate.portable import count_processors
 from headgate.queries import Query
-from headgate.schema import Schema, Stream
+from headgate.schema import Attribute, Schema, Stream
 from headgate.snapshot import Snapshot
 from headgate.snapshot.arrays import EncodedQueries, decode_queries
 from headgate.snapshot.arrays.selection import concatenate_queries, select_queries
-from headgate.snapshot.arrays.texts import unpack
 
 MAX_CACHED_BASES = 2
 
 # The bases of snapshots, placed, by checksum, schema and stream; the last used are at the end.
 _bases: OrderedDict[tuple[str, str, str], Segment] = OrderedDict()
 _bases_lock = Lock()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PreparedParts:
+    """What every match needs that depends on the parts alone: it is kept until they change."""
+
+    parts: Parts
+    largest_last: Parts  # as a match takes them
+    attributes: tuple[Attribute, ...]  # that the queries mention, in the order of the stream
+    reader: DictReader
+    workspaces: Workspaces
+
+    @classmethod
+    def of(cls, parts: Parts, stream: Stream) -> Self:
+        """Work it out for some parts."""
+        names = _collect_columns(parts)
+        attributes = tuple(attribute for attribute in stream if attribute.name in names)
+        largest_last = tuple(sorted(parts, key=lambda part: len(part.segment)))
+        return cls(parts, largest_last, attributes, DictReader(stream, attributes), Workspaces())
 
 
 class KeyedIndex(BaseIndex):
@@ -67,6 +97,7 @@ class KeyedIndex(BaseIndex):
         self.threads = count_processors()
         self._schema = Schema((stream,))
         self._parts: Parts = ()
+        self._prepared: PreparedParts | None = None
         # changes since the last match, by position
         self._new: dict[int, Query] = {}
         self._removed: list[int] = []
@@ -81,14 +112,14 @@ class KeyedIndex(BaseIndex):
         """Return an index over queries that are arrays already, all filters on the stream."""
         schema = Schema((stream,))
         parts = build_parts(encoded, np.arange(len(encoded)), schema)
-        return cls.from_parts(stream, schema, parts, unpack(encoded.ids))
+        return cls.from_parts(stream, schema, parts, KnownIds([encoded.ids.arrow()]))
 
     @classmethod
-    def from_parts(cls, stream: Stream, schema: Schema, parts: Parts, ids: list[str]) -> Self:
+    def from_parts(cls, stream: Stream, schema: Schema, parts: Parts, ids: KnownIds) -> Self:
         """Return an index over parts that are built already, and the ids of all their positions."""
         index = cls(stream)
         index._schema, index._parts, index._ids = schema, parts, ids
-        index._positions = {name: position for position, name in enumerate(ids)}
+        index._positions = LivingPositions(ids)
         return index
 
     @classmethod
@@ -114,7 +145,7 @@ class KeyedIndex(BaseIndex):
         """The attributes that the queries mention."""
         return _collect_columns(self._apply_changes())
 
-    def queries_at(self, positions: Numbers) -> list[Query]:
+    def queries_at(self, positions: Positions) -> list[Query]:
         """Return the queries at some positions, all of which must be held."""
         by_position: dict[int, Query] = {}
         for part in self._apply_changes():
@@ -127,9 +158,35 @@ class KeyedIndex(BaseIndex):
         return [by_position[position] for position in positions.tolist()]
 
     def match_chunks(self, events: Any) -> Iterator[Matches]:
+        prepared = self._prepare()
+        parts, spaces = prepared.largest_last, prepared.workspaces
+        table: TypedTable | None = None
+        if isinstance(events, pa.Table | pa.RecordBatch):
+            table = read_typed_table(events, self.stream, prepared.attributes)
+        if table is not None:
+            pieces = match_batch(parts, table, self.threads, spaces)
+            yield from to_numbered_events(pieces, table.rows, self._ids)
+            return
+        # other forms of events, and tables in which a row may be no event
+        batch = self._read(events, [attribute.name for attribute in prepared.attributes])
+        table = read_typed_batch(batch.table, len(batch.events))
+        yield from to_events(batch, match_batch(parts, table, self.threads, spaces), self._ids)
+
+    def match_one(self, event: Mapping[str, Any]) -> MatchedIds:
+        prepared = self._prepare()
+        ordinals = prepared.reader.read(event) if type(event) is dict else None
+        if ordinals is None:
+            return super().match_one(event)
+        positions = match_one(prepared.largest_last, ordinals, prepared.workspaces)
+        return MatchedIds(positions, self._ids)
+
+    def _prepare(self) -> PreparedParts:
+        """Return the parts with all changes so far, and what was worked out for them before."""
         parts = self._apply_changes()
-        batch = self._read(events, _collect_columns(parts))
-        yield from to_events(batch, match_batch(parts, batch, self.threads), self._ids)
+        prepared = self._prepared
+        if prepared is None or prepared.parts is not parts:
+            prepared = self._prepared = PreparedParts.of(parts, self.stream)
+        return prepared
 
     def _apply_changes(self) -> Parts:
         """Return the parts with all changes so far; begin a merge if it is time for one."""
@@ -187,7 +244,7 @@ class KeyedIndex(BaseIndex):
             "removed": sum(part.removed for part in parts),
             "clusters": sum(part.clusters for part in figures),
             "entries": sum(part.entries for part in figures),
-            "bitmaps": sum(len(arrays.bitmap_lines) for arrays in built),
+            "bitmaps": sum(part.bitmaps for part in figures),
             "in_bitmaps": sum(part.in_bitmaps for part in figures),
             "in_grid": sum(len(arrays.grid.query) for arrays in built),
             "estimated_us": [
@@ -214,16 +271,15 @@ def build_from_snapshot(snapshot: Snapshot, stream: Stream) -> KeyedIndex:
     parts: Parts = ()
     if len(order):
         base = len(stored[0])
-        parts += _build_base(
-            snapshot, stored[0], np.flatnonzero(is_filter[:base]), rank[:base], stream
-        )
+        parts += _build_base(snapshot, np.flatnonzero(is_filter[:base]), rank[:base], stream)
         parts += _build_deltas(stored[1:], rank[base:], snapshot.schema)
-    return KeyedIndex.from_parts(stream, snapshot.schema, parts, _collect_ids(stored, order))
+    # without rows where each is its own position: they would be 8 bytes a query
+    rows = None if np.array_equal(order, np.arange(len(rank))) else order
+    ids = KnownIds([queries.ids.arrow() for queries in stored], rows)
+    return KeyedIndex.from_parts(stream, snapshot.schema, parts, ids)
 
 
-def _build_base(
-    snapshot: Snapshot, base: EncodedQueries, numbers: Numbers, rank: Numbers, stream: Stream
-) -> Parts:
+def _build_base(snapshot: Snapshot, numbers: Numbers, rank: Numbers, stream: Stream) -> Parts:
     """Return what is left of the base; its removed queries keep a number, but never match."""
     if not len(numbers):
         return ()
@@ -233,13 +289,13 @@ def _build_base(
     with _bases_lock:
         base_segment = _bases.get(key)
         if base_segment is None:
-            queries = select_queries(base, numbers, snapshot.schema)
-            base_segment = build_segment(queries, np.arange(len(numbers)), snapshot.schema)
-            _bases[key] = base_segment
+            base_segment = _bases[key] = load_base(snapshot, numbers, stream.name)
         _bases.move_to_end(key)
         while len(_bases) > MAX_CACHED_BASES:
             _bases.popitem(last=False)
     ranks = rank[numbers]
+    if np.array_equal(ranks, base_segment.positions):
+        return (Part.from_segment(base_segment),)
     # positions must ascend, so a removed query repeats the one before it
     segment = replace(base_segment, positions=np.maximum.accumulate(ranks))
     return (Part.from_segment(segment, ranks >= 0),)
@@ -261,8 +317,3 @@ def _build_deltas(deltas: list[EncodedQueries], rank: Numbers, schema: Schema) -
     order = np.argsort(positions)
     queries = select_queries(concatenate_queries(living, schema), order, schema)
     return build_parts(queries, positions[order], schema)
-
-
-def _collect_ids(stored: list[EncodedQueries], order: Numbers) -> list[str]:
-    names = [name for queries in stored for name in unpack(queries.ids)]
-    return [names[position] for position in order.tolist()]

@@ -15,18 +15,17 @@ import numpy.typing as npt
 
 from headgate.matching.keyed.arrays import Appended, Events, Living, Scratch
 from headgate.matching.keyed.build import KeyedArrays
+from headgate.matching.keyed.kernels.clusters import pack_living
 from headgate.matching.keyed.kernels.grid import BLOCK_WORDS, ROWS_PER_PASS
-from headgate.matching.keyed.kernels.match import count_reachable_records, match
-from headgate.matching.keyed.kernels.records import pack_living
+from headgate.matching.keyed.kernels.match import match
 from headgate.matching.keyed.segment import Segment, build_segment
-from headgate.matching.matches import Numbers
+from headgate.matching.matches import Numbers, Positions
 from headgate.queries import Query
 from headgate.schema import Schema
 from headgate.snapshot.arrays import EncodedQueries, encode_queries
 from headgate.snapshot.arrays.selection import concatenate_queries, select_queries
 
 OUTPUT_SIZE = 1 << 21  # matches that a thread collects, unless a single event may have more
-QUEUE_SIZE = 1024  # entries whose rows are being loaded
 
 MAX_MERGE_RATIO = 2  # how much larger than what comes a part is that is merged with it
 MAX_MERGED_AT_ONCE = 5_000  # queries of a part; larger ones are merged in the background
@@ -43,7 +42,7 @@ class Part:
     segment: Segment
     is_alive: Mask  # by number
     living: Living
-    position: Numbers  # by number; empty if numbers are positions
+    position: Positions  # by number; empty if numbers are positions
 
     @classmethod
     def from_segment(cls, segment: Segment, is_alive: Mask | None = None) -> Part:
@@ -52,7 +51,7 @@ class Part:
         # the kernel skips the translation where numbers are positions already
         is_same = np.array_equal(segment.positions, np.arange(len(segment)))
         position = segment.positions[:0] if is_same else segment.positions
-        return cls(segment, alive, _pack(segment.built, alive), position)
+        return cls(segment, alive, _pack(segment.built, alive), position.astype(np.int32))
 
     @property
     def removed(self) -> int:
@@ -65,7 +64,7 @@ class Part:
         is_alive[self.numbers(positions)] = False
         return Part.from_segment(self.segment, is_alive)
 
-    def numbers(self, positions: Numbers) -> Numbers:
+    def numbers(self, positions: Positions) -> Numbers:
         """Return the numbers of the living queries at some positions, as far as they are here."""
         return np.flatnonzero(np.isin(self.segment.positions, positions) & self.is_alive)
 
@@ -75,8 +74,8 @@ class Part:
         row: int,
         stop: int,
         workspace: Workspace,
-        others: tuple[Numbers, Numbers],
-    ) -> tuple[Numbers, Numbers]:
+        others: tuple[Numbers, Positions],
+    ) -> tuple[Numbers, Positions]:
         """Return the matches of rows from `row` on, at most up to `stop`: offsets and positions.
 
         The positions of each event, in no particular order, include those that other parts found.
@@ -85,9 +84,9 @@ class Part:
         built = self.segment.built
         max_others = int(np.diff(others[0]).max(initial=0))
         # allocated for every call: memory is mapped only when it is written to
-        out = np.empty(max(OUTPUT_SIZE, len(self.segment) + max_others), np.int64)
+        out = np.empty(max(OUTPUT_SIZE, len(self.segment) + max_others), np.int32)
         end = match(
-            built.conditions,
+            built.programs,
             built.clusters,
             built.grid,
             events,
@@ -118,10 +117,9 @@ class Workspace:
             codes=np.zeros(columns, np.int32),
             stamp=np.zeros(len(built.slots.pattern_atoms), np.int64),
             seen=np.zeros(len(segment), np.int64),
-            stack=np.empty(built.stack_depth + 1, np.int64),
-            rows=np.empty(columns + ROWS_PER_PASS, np.int64),
-            met=np.empty(count_reachable_records(built.clusters), np.int64),
-            waiting=np.empty((QUEUE_SIZE, 2), np.int64),
+            cells=np.zeros(built.most_cells + 1, np.uint8),
+            rows=np.empty(2 * (columns + ROWS_PER_PASS), np.int64),
+            met=np.empty(_count_reachable(built), np.int64),
             block=np.empty(BLOCK_WORDS, np.uint64),
             full=np.empty(BLOCK_WORDS, np.int64),
         )
@@ -200,8 +198,17 @@ def _pack(built: KeyedArrays, is_alive: Mask) -> Living:
         nothing = np.empty(0, np.uint64)
         return Living(nothing, nothing, nothing)
     numbers = _pack_bits(is_alive)
-    arrays = (built.clusters.records, built.bitmap_lines, built.living_words, numbers)
-    return Living(numbers, pack_living(*arrays), _pack_bits(is_alive[built.grid.query]))
+    clusters = built.clusters
+    bitmaps = pack_living(clusters.descriptions, clusters.members, built.living_words, numbers)
+    return Living(numbers, bitmaps, _pack_bits(is_alive[built.grid.query]))
+
+
+def _count_reachable(built: KeyedArrays) -> int:
+    """Return how many clusters an event can lead to at most."""
+    # a node of each level of each column, all patterns, negated or not, and all comparisons
+    clusters = built.clusters
+    levels = int(np.bitwise_count(clusters.levels).sum())
+    return levels + 2 * len(built.slots.pattern_atoms) + len(clusters.compared)
 
 
 def _pack_bits(bits: Mask) -> npt.NDArray[np.uint64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,16 +17,18 @@ from headgate.matching.keyed.build import NEVER, UNKNOWN, KeyedArrays, build_arr
 from headgate.matching.keyed.kernels.keys import choose_keys
 from headgate.matching.matches import Numbers
 from headgate.matching.protocol import Placement
-from headgate.matching.scan import compare_columns
+from headgate.matching.scan import compare_columns, compare_ordinals
 from headgate.predicate import Atom, Column, Compare, Constant, Not, Predicate, Truth
 from headgate.predicate import Matches as TextMatches
-from headgate.schema import Schema
+from headgate.schema import Ordinal, Schema
 from headgate.snapshot.arrays import EncodedQueries
 from headgate.snapshot.arrays.atoms import decode_atoms
 from headgate.snapshot.arrays.trees import TRUTH_VALUES
 from headgate.sql import render_predicate
 
 KIND = "keyed"
+
+_FIRST = np.zeros(1, np.int64)  # the number of the first text, or the end of none
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,22 @@ class Segment:
     def encode_events(self, columns: EventColumns) -> Events:
         """Return a batch as the kernels read it."""
         codes = self.built.book.codes(columns)
-        return Events(*codes, self._evaluate_bits(columns), *self._search_texts(columns))
+        texts = []
+        for patterns in self.patterns:
+            column = columns.whole(patterns.column)
+            texts.append((column.codes, column.ranked or []))
+        bits = self._evaluate_bits(columns)
+        return Events(*codes, bits, *self._search_texts(len(columns), texts))
+
+    def encode_one(self, ordinals: Mapping[str, Ordinal]) -> Events:
+        """Return one event as the kernels read it, from the ordinals of its values by name."""
+        codes = self.built.book.codes_of_one(ordinals)
+        bits = [[self._evaluate_bit(atom, ordinals) for atom in self.bit_atoms]]
+        texts = []
+        for patterns in self.patterns:
+            text = ordinals.get(patterns.column.name)
+            texts.append((_FIRST, [] if text is None else [text]))
+        return Events(*codes, np.array(bits, np.uint8), *self._search_texts(1, texts))
 
     def _evaluate_bits(self, columns: EventColumns) -> npt.NDArray[np.uint8]:
         """Return the truth of comparisons and constants, by event and slot."""
@@ -76,21 +94,37 @@ class Segment:
             bits[:, slot] = truth
         return bits
 
-    def _search_texts(self, columns: EventColumns) -> tuple[Any, ...]:
+    def _evaluate_bit(self, atom: Compare | Constant, ordinals: Mapping[str, Ordinal]) -> int:
+        """Return the truth of a comparison or constant for one event."""
+        if isinstance(atom, Constant):
+            return TRUTH_VALUES.index(atom.value)
+        left, right = ordinals.get(atom.left.name), ordinals.get(atom.right.name)
+        if left is None or right is None:
+            return NULL
+        return TRUE if compare_ordinals(atom, left, right) else FALSE
+
+    def _search_texts(
+        self, rows: int, texts: Sequence[tuple[Numbers, list[Any]]]
+    ) -> tuple[Any, ...]:
         """Return which slots the distinct texts of each column match: the last fields of `Events`.
 
-        The texts of all columns are numbered one column after the other.
+        `texts` has for each column with patterns the rank of each row's text, and the texts. Those
+        of all columns are numbered one column after the other.
         """
+        if not texts:
+            nothing = np.empty(0, np.int64)
+            return np.empty((rows, 0), np.int64), nothing, nothing, _FIRST, nothing
         # (events, pattern columns): the rank of the event's text among those of the column
-        ranks = np.zeros((len(columns), len(self.patterns)), np.int64)
+        ranks = np.zeros((rows, len(self.patterns)), np.int64)
         numbers = {column: number for number, column in enumerate(self.columns)}
         first_text, starts, matched = [], [np.zeros(1, np.int64)], [np.empty(0, np.int64)]
         text_count = hit_count = 0
-        for place, patterns in enumerate(self.patterns):
-            column = columns.whole(patterns.column)
-            ranks[:, place] = column.codes
+        for place, (patterns, (codes, distinct)) in enumerate(
+            zip(self.patterns, texts, strict=True)
+        ):
+            ranks[:, place] = codes
             # `ends` count from 0 in each column, `starts` through all of them
-            ends, hits = patterns.search.match(column.ranked or [])
+            ends, hits = patterns.search.match(distinct)
             first_text.append(text_count)
             starts.append(ends[1:] + hit_count)
             matched.append(patterns.slots[hits])
@@ -114,11 +148,11 @@ class Segment:
             )
             return Placement(KIND, how)
         # the key is not kept, but chosen again, from the same program and costs
-        conditions = self.built.conditions
-        begin, end = conditions.offsets[number : number + 2]
-        program = conditions.program[begin:end]
+        trees = self.encoded.trees
+        begin, end = trees.offsets[number : number + 2]
+        program = trees.program[begin:end].copy()
         _, atoms, targets, weight = choose_keys(
-            np.array([0, len(program)]), program, key_costs(self.encoded, self.built)
+            np.array([0, len(program)]), program, key_costs(self.encoded, schema)
         )
         if weight[0] == NEVER:
             return Placement(KIND, "evaluated for no event, because it cannot match")
@@ -139,7 +173,13 @@ class Segment:
 def build_segment(encoded: EncodedQueries, positions: Numbers, schema: Schema) -> Segment:
     """Place queries, which have the given positions."""
     warn_before_compiling(__package__)
-    built = build_arrays(encoded, schema)
+    return complete_segment(encoded, positions, build_arrays(encoded, schema), schema)
+
+
+def complete_segment(
+    encoded: EncodedQueries, positions: Numbers, built: KeyedArrays, schema: Schema
+) -> Segment:
+    """Return queries that are placed, with what cannot be kept as arrays."""
     bit_atoms = decode_atoms(encoded.atoms, schema, built.slots.bit_atoms)
     pattern_atoms = decode_atoms(encoded.atoms, schema, built.slots.pattern_atoms)
     return Segment(

@@ -47,6 +47,8 @@ class Segment:
 
     def end_at(self, text: str, at: int) -> int | None:
         """Return where the segment ends when placed exactly here, or None if it does not fit."""
+        if len(self.pieces) == 1 and self.anchor:
+            return at + self.length if text.startswith(self.anchor, at) else None
         for piece in self.pieces:
             if isinstance(piece, str):
                 if not text.startswith(piece, at):
@@ -59,6 +61,10 @@ class Segment:
 
     def find(self, text: str, at: int) -> int | None:
         """Return where the segment ends when placed at the first position that fits."""
+        # most segments are one literal
+        if len(self.pieces) == 1 and self.anchor:
+            start = text.find(self.anchor, at)
+            return start + self.length if start >= 0 else None
         while at + self.length <= len(text):
             # The first literal leads to the next position that may fit; the `_` before it fit
             # anything.

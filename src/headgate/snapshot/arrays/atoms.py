@@ -52,6 +52,7 @@ from headgate.snapshot.arrays.trees import TRUTH_VALUES
 CONSTANT, WITHIN, IS_NULL, COMPARE, MATCHES = range(5)
 OPERATORS: tuple[Operator, ...] = ("<", "<=", "=", "<>", ">=", ">")
 SET_FORMS: tuple[SetForm, ...] = get_args(SetForm)
+_FORM_CODES = {form: code for code, form in enumerate(SET_FORMS)}
 ATOM_FIELDS = ("kind", "column", "second", "code", "negated", "starts_inside", "start", "end")
 
 Flags = npt.NDArray[np.uint8]
@@ -106,38 +107,50 @@ class AtomNumbers:
         # by the address of an object: the number of the atom, and of the column
         known: dict[int, int] = {}
         known_columns: dict[int, int] = {}
+        keep_alive = self._alive.append
 
-        def column_of(column: Column) -> int:
-            number = known_columns.get(id(column))
-            if number is None:
-                number = known_columns[id(column)] = self._columns.number(column, sources)
+        def number_column(column: Column) -> int:
+            number = known_columns[id(column)] = self._columns.number(column, sources)
             return number
 
         def number_of(atom: Atom) -> int:
             number = known.get(id(atom))
-            if number is None:
-                self._alive.append(atom)
-                columns = tuple(map(column_of, columns_of(atom)))
-                number = known[id(atom)] = self._number(atom, columns)
+            if number is not None:
+                return number
+            keep_alive(atom)
+            if type(atom) is Within:  # as most are
+                column = known_columns.get(id(atom.column))
+                if column is None:
+                    column = number_column(atom.column)
+                number = self._number_within(atom, column)
+            else:
+                number = self._number_other(atom, tuple(map(number_column, columns_of(atom))))
+            known[id(atom)] = number
             return number
 
         return number_of
 
-    def _number(self, atom: Atom, columns: tuple[int, ...]) -> int:
-        key: tuple[object, ...] = (columns, atom)
-        if isinstance(atom, Within):  # most are, and hashing them whole takes twice as long
-            key = (columns, atom.values.cuts, atom.values.starts_inside, atom.form)
+    def _number_within(self, atom: Within, column: int) -> int:
+        values = atom.values
+        # hashing the atom whole takes twice as long
+        key = (column, values.cuts, values.starts_inside, atom.form)
         number = self._numbers.get(key)
         if number is None:
             number = self._numbers[key] = len(self._rows)
-            self._rows.append(self._row(atom, columns))
+            start, end = self._cuts.add(atom.column.type, values.cuts)
+            form = _FORM_CODES[atom.form]
+            self._rows.append((WITHIN, column, -1, form, False, values.starts_inside, start, end))
         return number
 
-    def _row(self, atom: Atom, columns: tuple[int, ...]) -> _Row:
-        if isinstance(atom, Within):
-            start, end = self._cuts.add(atom.column.type, atom.values.cuts)
-            form = SET_FORMS.index(atom.form)
-            return WITHIN, columns[0], -1, form, False, atom.values.starts_inside, start, end
+    def _number_other(self, atom: Atom, columns: tuple[int, ...]) -> int:
+        key = (columns, atom)
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._numbers[key] = len(self._rows)
+            self._rows.append(self._make_row(atom, columns))
+        return number
+
+    def _make_row(self, atom: Atom, columns: tuple[int, ...]) -> _Row:
         if isinstance(atom, Constant):
             return CONSTANT, -1, -1, TRUTH_VALUES.index(atom.value), False, False, 0, 0
         if isinstance(atom, IsNull):
@@ -145,6 +158,7 @@ class AtomNumbers:
         if isinstance(atom, Compare):
             left, right = columns
             return COMPARE, left, right, OPERATORS.index(atom.operator), False, False, 0, 0
+        assert isinstance(atom, Matches)
         place = self._patterns.number(atom.pattern)
         return MATCHES, columns[0], -1, 0, atom.negated, False, place, place + 1
 
@@ -172,6 +186,9 @@ def decode_atoms(
     encoded: EncodedAtoms, schema: Schema, numbers: npt.NDArray[np.int64] | None = None
 ) -> list[Atom]:
     """Return the atoms as objects, all of them or those of some numbers."""
+    # without any there is nothing to decode, while there may be millions of cuts
+    if numbers is not None and not len(numbers):
+        return []
     return _Decoder(encoded, schema).atoms(slice(None) if numbers is None else numbers)
 
 

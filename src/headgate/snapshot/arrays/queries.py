@@ -83,6 +83,9 @@ class _Encoder:
         self._schema = schema
         self._atoms = AtomNumbers(schema)
         self._frames: dict[object, _Frame] = {}
+        # by the addresses of its parts, which most queries share; they are kept alive for that
+        self._known_frames: dict[tuple[int, int, bool, int], _Frame] = {}
+        self._alive: list[Query] = []
         self._frame_texts: list[str] = []
 
     def encode(self, queries: Iterable[Query]) -> EncodedQueries:
@@ -115,6 +118,14 @@ class _Encoder:
         )
 
     def _find_frame(self, query: Query) -> _Frame:
+        address = (id(query.sources), id(query.outputs), query.distinct, id(query.group_by))
+        frame = self._known_frames.get(address)
+        if frame is None:
+            frame = self._known_frames[address] = self._make_frame(query)
+            self._alive.append(query)
+        return frame
+
+    def _make_frame(self, query: Query) -> _Frame:
         # by its parts: rendering and reading SQL for each query would take most of the time
         key = (query.sources, query.outputs, query.distinct, query.group_by)
         frame = self._frames.get(key)

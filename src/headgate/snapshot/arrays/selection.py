@@ -15,6 +15,7 @@ from headgate.snapshot.arrays.operands import (
     NUMBERS,
     TEXTS,
     WIDE,
+    ColumnKey,
     ColumnTable,
     Cuts,
     PatternNumbers,
@@ -80,7 +81,7 @@ def concatenate_queries(parts: Sequence[EncodedQueries], schema: Schema) -> Enco
     ]
     sizes = [np.diff(part.trees.offsets) for part in parts]
     # most parts have the same single frame
-    frames, frame_of = _number_distinct([unpack(part.frames) for part in parts])
+    frames, frame_of = number_distinct([unpack(part.frames) for part in parts])
     return EncodedQueries(
         ids=_concatenate_texts([part.ids for part in parts]),
         metadata=_concatenate_texts([part.metadata for part in parts]),
@@ -109,7 +110,7 @@ def _take_atoms(atoms: EncodedAtoms, places: Numbers, schema: Schema) -> Encoded
     """Return the atoms at these places, with only the columns, cuts and patterns that they use."""
     # cuts and patterns close up: the ranges of the atoms are numbered again, pool by pool
     kind, start, end = atoms.kind[places], atoms.start[places].copy(), atoms.end[places].copy()
-    pools = _find_pools(atoms, schema)[places]
+    pools = find_pools(atoms, schema)[places]
     taken_cuts = {}
     for pool in (NUMBERS, WIDE, TEXTS):
         in_pool = (kind == WITHIN) & (pools == pool)
@@ -177,7 +178,7 @@ def _renumber(program: npt.NDArray[np.int32], numbers: Numbers) -> npt.NDArray[n
 
 def _concatenate_atoms(parts: Sequence[EncodedAtoms], schema: Schema) -> EncodedAtoms:
     # equal columns and patterns of different parts become one; cuts stay as they are
-    columns, column_of = _number_distinct([_list_column_keys(part.columns) for part in parts])
+    columns, column_of = number_distinct([list_column_keys(part.columns) for part in parts])
     numbers = PatternNumbers()
     pattern_of = [
         np.array([numbers.number(pattern) for pattern in decode_patterns(part.patterns)], np.int64)
@@ -212,7 +213,7 @@ def _renumber_atoms(
 ) -> EncodedAtoms:
     """Return the atoms of a part in the numbers of the whole."""
     # cuts of all parts lie behind each other, pool by pool
-    by = np.where(part.kind == WITHIN, shift[_find_pools(part, schema)], 0)
+    by = np.where(part.kind == WITHIN, shift[find_pools(part, schema)], 0)
     start, end = part.start + by, part.end + by
     texts = part.kind == MATCHES
     start[texts] = pattern_of[part.start[texts]]
@@ -223,18 +224,19 @@ def _renumber_atoms(
     )
 
 
-def _find_pools(atoms: EncodedAtoms, schema: Schema) -> Numbers:
+def find_pools(atoms: EncodedAtoms, schema: Schema) -> Numbers:
     """Return the pool that holds the cuts of each atom, if it has any."""
     of_column = [pool_of(column.type) for column in decode_columns(atoms.columns, schema)]
     return np.array([*of_column, NUMBERS], np.int64)[atoms.column]
 
 
-def _list_column_keys(columns: ColumnTable) -> list[tuple[int, int, str]]:
+def list_column_keys(columns: ColumnTable) -> list[ColumnKey]:
+    """Return what tells each column from others of the schema."""
     parts = (columns.stream.tolist(), columns.attribute.tolist(), unpack(columns.alias))
     return list(zip(*parts, strict=True))
 
 
-def _number_distinct(parts: Sequence[Sequence[T]]) -> tuple[list[T], list[Numbers]]:
+def number_distinct(parts: Sequence[Sequence[T]]) -> tuple[list[T], list[Numbers]]:
     """Return the distinct items of all parts, and for each part the numbers of its own."""
     known: dict[T, int] = {}
     numbers = [

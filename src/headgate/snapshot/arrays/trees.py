@@ -27,6 +27,7 @@ TRUTH = -8
 AND = -16
 OR = -17
 
+_OPERATORS = frozenset((And, Or, Not, Truth))
 TRUTH_VALUES: tuple[bool | None, ...] = (False, True, None)
 
 
@@ -45,11 +46,11 @@ def to_postfix(predicate: Predicate, number_of: Callable[[Atom], int]) -> list[i
     >>> to_postfix(And((TRUE, Not(FALSE), TRUE)), [FALSE, TRUE].index)
     [1, 0, -1, 1, -22]
     """
-    if isinstance(predicate, And):
-        # a conjunction of atoms needs no stack
-        atoms = [part for part in predicate.parts if not isinstance(part, And | Or | Not | Truth)]
-        if len(atoms) == len(predicate.parts):  # as in most queries
-            return [*map(number_of, atoms), AND - 2 * len(atoms)]
+    if type(predicate) is And:
+        parts = predicate.parts
+        # a conjunction of atoms, as most queries are, needs no stack
+        if _OPERATORS.isdisjoint(map(type, parts)):
+            return [*map(number_of, parts), AND - 2 * len(parts)]  # type: ignore[arg-type]
     return _expand_postfix(predicate, number_of)
 
 
@@ -58,7 +59,10 @@ def _expand_postfix(predicate: Predicate, number_of: Callable[[Atom], int]) -> l
     pending: list[Predicate | int] = [predicate]  # an operator waits here below its parts
     while pending:
         node = pending.pop()
-        if isinstance(node, int):
+        # most are atoms
+        if type(node) not in _OPERATORS and type(node) is not int:
+            entries.append(number_of(node))  # type: ignore[arg-type]
+        elif isinstance(node, int):
             entries.append(node)
         elif isinstance(node, And):
             # parts go on in reverse, so that they come off in order, before the operator
@@ -69,10 +73,9 @@ def _expand_postfix(predicate: Predicate, number_of: Callable[[Atom], int]) -> l
             pending.extend(reversed(node.parts))
         elif isinstance(node, Not):
             pending += NOT, node.part
-        elif isinstance(node, Truth):
-            pending += TRUTH - to_mask(node.accepted), node.part
         else:
-            entries.append(number_of(node))
+            assert isinstance(node, Truth)
+            pending += TRUTH - to_mask(node.accepted), node.part
     return entries
 
 

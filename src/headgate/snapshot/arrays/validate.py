@@ -11,7 +11,7 @@ check nothing, and rely on more than indexes that lie in their arrays:
 | `keyed.kernels.entries`      | intervals of codes that are disjoint: a query that two of them    |
 |                              | lead to is put out twice, behind the end of the output            |
 | `keyed.kernels.keys`,        | programs that leave one value, and never take more than there are |
-| `keyed.kernels.match`        |                                                                   |
+| `keyed.kernels.programs`     |                                                                   |
 | `keyed.segment`              | patterns on STRING columns only: there ranks of texts index       |
 |                              | arrays; one atom for each pattern of a column, negated or not     |
 | `events.columns`             | columns of the query's own streams, compared within a family      |
@@ -360,7 +360,9 @@ def _check_queries(encoded: EncodedQueries, schema: Schema) -> Iterator[str]:
 
 
 def _check_ids(ids: Texts) -> Iterator[str]:
-    """Check that each id is one; only those that may be none are looked at one by one."""
+    """Check that each id is one, and its own; only doubtful ones are looked at one by one."""
+    if pc.count_distinct(ids.arrow()).as_py() != len(ids):
+        yield "ids: two queries have the same id"
     lengths = np.diff(ids.offsets)
     doubtful = (lengths == 0) | (lengths > MAX_ID_LENGTH)
     nulls = np.flatnonzero(ids.data == 0)

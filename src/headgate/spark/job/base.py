@@ -109,8 +109,10 @@ def open_context(
         log = BatchLog(state / LOG_FILE, config.sink.path)
         sink = open_sink(config, state, callbacks.on_rows)
         context = JobContext(config, state, log, sink, callbacks)
-        check_checkpoint(context.checkpoint)
         check_batches(log, context.checkpoint)
+        # before checksums that are missing are written again
+        log.follow_checkpoint(context.checkpoint)
+        check_checkpoint(context.checkpoint)
         sink.claim(state, log, callbacks.on_note, verify)
         yield context
 

@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
@@ -46,6 +48,43 @@ ASC_KEYS = (
     "fewest",
     "block",
 )
+
+
+@dataclass(frozen=True, slots=True)
+class _OptionValues:
+    """The values of one of Spark's options, and what to give instead of another."""
+
+    pattern: str
+    advice: str
+    limit: int = 0  # of a whole number, which is at least 1
+
+
+_FLAG = _OptionValues("true|false", "give true or false")
+_ANY = _OptionValues("(?s:.+)", "give a text")
+_INT = _OptionValues(r"\d{1,10}", f"give a whole number from 1 to {2**31 - 1}", 2**31 - 1)
+_LONG = _OptionValues(r"\d{1,19}", f"give a whole number from 1 to {2**63 - 1}", 2**63 - 1)
+_TASKS = _OptionValues(r"\d{1,5}", "give a whole number from 1 to 10000", 10_000)
+_TIME = _OptionValues(r"\d{1,9} ?(us|ms|s|m|min|h|d)?", 'give a time, such as "5s" or "7d"')
+# Spark finds a mistake in these only once it runs, and ignores names that it does not know.
+SPARK_OPTIONS = {
+    "files": {
+        "pathGlobFilter": _ANY,
+        "recursiveFileLookup": _FLAG,
+        "maxFilesPerTrigger": _INT,
+        "maxBytesPerTrigger": _LONG,
+        "maxFileAge": _TIME,
+        "latestFirst": _FLAG,
+        "fileNameOnly": _FLAG,
+        "cleanSource": _OptionValues("archive|delete|off", 'give "archive", "delete" or "off"'),
+        "sourceArchiveDir": _ANY,
+        "maxCachedFiles": _INT,
+        "discardCachedInputRatio": _OptionValues(r"0(\.\d{1,9})?|1(\.0)?", "give a number up to 1"),
+        "ignoreMissingFiles": _FLAG,
+        "ignoreCorruptFiles": _FLAG,
+        "basePath": _ANY,
+    },
+    "rate": {"rowsPerSecond": _LONG, "rampUpTime": _TIME, "numPartitions": _TASKS},
+}
 
 DEFAULT_TRIGGER = 1.0  # seconds
 DEFAULT_FILES_PER_TRIGGER = 100
@@ -218,9 +257,32 @@ def _read_source(stream: str | None, table: TomlTable) -> SourceConfig:
     if kind in ("replay", "rate"):
         pace = table.get_optional_integer("rows_per_second", least=1)
     if kind in ("files", "rate"):
-        options = table.get_table("options").get_options()
+        options = _read_options(table.get_table("options"), kind)
     table.check_all_used()
     return SourceConfig(stream, kind, path, format, files, pace, options)
+
+
+def _read_options(table: TomlTable, kind: str) -> dict[str, str]:
+    """Return options of Spark as it spells them; it takes any case, and others do not."""
+    known = {name.lower(): name for name in SPARK_OPTIONS[kind]}
+    options = {}
+    for key, text in table.get_options().items():
+        name = known.get(key.lower(), key)
+        # a name with a dot is a setting of Hadoop, of which there are very many
+        if name not in SPARK_OPTIONS[kind] and "." not in key:
+            hint = did_you_mean(key, SPARK_OPTIONS[kind])
+            raise table.make_error(key, f"`{key}` is no option of Spark's for {kind}", hint)
+        if name in options:
+            raise table.make_error(key, f"`{key}` is given twice", "leave one of the two out")
+        values = SPARK_OPTIONS[kind].get(name, _ANY)
+        is_valid = re.fullmatch(values.pattern, text.lower() if name != "pathGlobFilter" else text)
+        if not is_valid or (values.limit and not 1 <= int(text) <= values.limit):
+            raise table.make_error(key, f"`{key}` is {shorten(text)!r}", values.advice)
+        options[name] = text
+    if options.get("cleanSource", "").lower() == "archive" and "sourceArchiveDir" not in options:
+        hint = "give `sourceArchiveDir`"
+        raise table.make_error("cleanSource", '`cleanSource` is "archive" without a place', hint)
+    return options
 
 
 def _read_sink(table: TomlTable) -> SinkConfig:

@@ -148,7 +148,7 @@ def open_routing_job(context: JobContext) -> RoutingJob:
     """Open the queries, sources and state of a routing job, or raise if it cannot continue."""
     config, state, note = context.config, context.state, context.callbacks.on_note
     queries = _open_queries(context)
-    sources = open_sources(config, context.checkpoint)
+    sources = open_sources(config, context.checkpoint, note)
     # the plan has the streams in the order of the sources
     names = [stream.name for stream in queries.current.streams]
     running = RunningQueries(

@@ -21,7 +21,7 @@ from headgate.spark.job.progress import RunResult
 from headgate.spark.job.routing_job import open_routing_job
 from headgate.spark.job.sharing_job import open_sharing_job
 from headgate.spark.job.sinks import OnRows
-from headgate.spark.session.session import close_session, open_session
+from headgate.spark.session.session import close_session, open_job_session
 
 
 def run(
@@ -79,10 +79,19 @@ def run(
             job: BaseJob = open_routing_job(context)
         else:
             job = open_sharing_job(context, config.sharing)
-        session = spark or open_session(config.run.master, config.spark, name=config.name)
+        session = spark or _open_session(config)
         on_ready(job)  # not before: a new session takes over Ctrl-C
         try:
             return job.run(session)
         finally:
             if spark is None:
                 close_session(session)
+
+
+def _open_session(config: Pipeline) -> SparkSession:
+    """Return a session for the job alone."""
+    # tasks read files themselves; only these rows pass through the JVM
+    rows_in_jvm = config.continuous.allow_unbounded or any(
+        source.kind == "rate" for source in config.sources
+    )
+    return open_job_session(config.run.master, config.spark, config.name, rows_in_jvm=rows_in_jvm)

@@ -154,7 +154,7 @@ def open_sharing_job(context: JobContext, sharing: SharingConfig) -> SharingJob:
         "application": application,
     }
     check_job_facts(state, facts, began=context.log.last_batch is not None)
-    sources = open_sources(config, context.checkpoint)
+    sources = open_sources(config, context.checkpoint, context.callbacks.on_note)
     if exchange is not None:
         exchange.claim(state, began=context.log.last_batch is not None)
         sources.append(exchange.open_source(context.checkpoint, len(sources)))

@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial, reduce
 from pathlib import Path
 from typing import Protocol
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
@@ -26,6 +28,7 @@ from headgate.spark.job.batch.links import LinkFilter, is_glob
 from headgate.spark.job.batch.work import Work, select_valid_rows
 from headgate.spark.job.commit.checkpoint import list_planned_files
 from headgate.spark.job.config import Pipeline, SourceConfig
+from headgate.spark.session.failure import explain_failure, has_jvm_ended
 
 DEFAULT_RATE = 100  # rows a second
 DEFAULT_REPLAY_LINES = 100_000  # in a batch of a replay without a pace
@@ -84,11 +87,13 @@ class FileSource:
         self._number = number
         self._format = format
         self._links = LinkFilter.from_source(path, options.get("pathGlobFilter"))
+        # Spark takes one limit only: that of bytes comes from the user
+        limit = {} if "maxBytesPerTrigger" in options else {"maxFilesPerTrigger": files_per_trigger}
         # a user's options come last and prevail
         self._options = {
             "recursiveFileLookup": "true",
             "maxFileAge": "36500d",  # Spark would silently skip old files
-            "maxFilesPerTrigger": str(files_per_trigger),
+            **{name: str(files) for name, files in limit.items()},
             **options,
         }
 
@@ -101,7 +106,17 @@ class FileSource:
         elif not is_glob(path):
             raise JobError(f"{path}: no such directory; create it, or correct the `path`")
         reader = spark.readStream.format("binaryFile").schema(_FILE_COLUMNS)
-        return reader.options(**self._options).load(path).select("path", "length")
+        try:
+            return reader.options(**self._options).load(path).select("path", "length")
+        except (PySparkException, Py4JError) as error:
+            reason = explain_failure(error)
+            hint = "" if has_jvm_ended(error) else "; correct `path` or `options` of the source"
+            raise JobError(f"{path}: Spark cannot list it: {reason}{hint}") from error
+
+    def find_loops(self) -> Iterator[str]:
+        """Yield links by which Spark lists files over and over."""
+        is_walked = self._options["recursiveFileLookup"].lower() == "true"
+        return self._links.find_loops() if is_walked else iter(())
 
     def build_reports(self, frame: DataFrame, work: Work) -> DataFrame | None:
         """Divide the batch's files, as the checkpoint lists them, among tasks."""
@@ -171,12 +186,22 @@ class RateSource:
         return frame.mapInArrow(partial(work.process_rows, "rate", "value"), work.report_schema)
 
 
-def open_sources(config: Pipeline, checkpoint: Path) -> list[Source]:
-    """Return the sources of a job, in the order of its configuration."""
-    return [
+def open_sources(config: Pipeline, checkpoint: Path, note: Callable[[str], None]) -> list[Source]:
+    """Return the sources of a job, in the order of its configuration.
+
+    `note` is called with a line of text for a person about what is odd in them.
+    """
+    sources = [
         _open_source(config, source, checkpoint, number)
         for number, source in enumerate(config.sources)
     ]
+    for source in sources:
+        for link in source.find_loops() if isinstance(source, FileSource) else ():
+            note(
+                f"{link} leads back to a directory above it: Spark lists the files there again and "
+                "again, which gives batches without events; remove the link"
+            )
+    return sources
 
 
 def _open_source(config: Pipeline, source: SourceConfig, checkpoint: Path, number: int) -> Source:

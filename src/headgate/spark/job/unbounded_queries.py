@@ -244,8 +244,9 @@ class UnboundedQuery:
         self._log = BatchLog(state / LOG_FILE, sink.root)
         self._first = _find_first_batch(state, query, self._log.last_batch, note)
         self._checkpoint = state / str(self._first)
-        check_checkpoint(self._checkpoint)
         check_batches(self._log, self._checkpoint, self._first)
+        self._log.follow_checkpoint(self._checkpoint)
+        check_checkpoint(self._checkpoint)
         self._streaming: StreamingQuery | None = None
         self._busy = threading.Lock()
         self._stopping = threading.Event()

@@ -45,6 +45,9 @@ def explain_failure(error: BaseException) -> str:
         # the last line of a Python traceback, or the first of Spark's own message
         lines = _PYTHON.findall(str(error)) or str(error).strip().split("\n")[:1]
         return find_worker_error(error) or _WRAPPED.sub("", str(lines[-1]))
+    # an error of Java's that PySpark has no name for comes with its whole trace
+    if isinstance(error, Py4JJavaError):
+        return _find_root_cause(error)
     return f"{type(error).__name__}: {error}"
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -36,6 +36,17 @@ DEFAULT_SETTINGS = {
     # TCP waits 40 ms for a delayed acknowledgement whenever a Python worker gets few rows
     "spark.python.unix.domain.socket.enabled": str(hasattr(socket, "AF_UNIX")).lower(),
 }
+# Files of a checkpoint on the local disk appear by a rename. By default Spark does that through a
+# class that starts some ten processes (`readlink`, `chmod`) for each file, thirty a micro-batch.
+LOCAL_CHECKPOINT_SETTINGS = {
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing."
+        "FileSystemBasedCheckpointFileManager"
+    )
+}
+# Without the optimizing compiler, which took half of the JVM's time: also after 150 micro-batches
+# it had not paid for itself where Spark only schedules tasks.
+SCHEDULING_JAVA_OPTIONS = ("-XX:TieredStopAtLevel=1",)
 QUIET_SETTINGS = {
     "spark.ui.showConsoleProgress": "false"
 }  # PySpark turns it on unless set at launch
@@ -80,7 +91,32 @@ def open_session(
 
         session = hg.spark.open_session("local[2]", {"spark.sql.shuffle.partitions": "2"})
     """
-    chosen = dict(settings or {})
+    return _open(master, dict(settings or {}), name, DEFAULT_SETTINGS, ())
+
+
+def open_job_session(
+    master: str | None, settings: Mapping[str, str], name: str, *, rows_in_jvm: bool
+) -> SparkSession:
+    """Return the session of a streaming job, whose checkpoint is on a local or mounted disk.
+
+    Unless rows of events are processed in the JVM, it is started to schedule tasks only.
+    """
+    defaults = {**DEFAULT_SETTINGS, **LOCAL_CHECKPOINT_SETTINGS}
+    options = () if rows_in_jvm else SCHEDULING_JAVA_OPTIONS
+    return _open(master, dict(settings), name, defaults, options)
+
+
+def _open(
+    master: str | None,
+    chosen: dict[str, str],
+    name: str,
+    defaults: Mapping[str, str],
+    java_options: Sequence[str],
+) -> SparkSession:
+    """Return the session of this process; a new one has these defaults below the chosen settings.
+
+    The options of Java hold for a JVM that is started here, below a user's own.
+    """
     _check_settings(chosen)
     # a process has one Spark; another master or static settings would have no effect
     if SparkContext._active_spark_context is not None:
@@ -90,8 +126,8 @@ def open_session(
     chosen.setdefault("spark.app.name", name)
     if master is not None or not is_submitted():
         chosen["spark.master"] = master or DEFAULT_MASTER
-    with open_jvm(chosen):
-        return _start_session(chosen)
+    with open_jvm(chosen, java_options):
+        return _start_session(chosen, defaults)
 
 
 def close_session(session: SparkSession) -> None:
@@ -113,10 +149,10 @@ def _update_session(settings: Mapping[str, str]) -> SparkSession:
     return builder.getOrCreate()
 
 
-def _start_session(settings: Mapping[str, str]) -> SparkSession:
+def _start_session(settings: Mapping[str, str], defaults: Mapping[str, str]) -> SparkSession:
     """Start a context and a session in the running JVM; stop the context if the session fails."""
     conf = SparkConf(_jvm=SparkContext._jvm).setAll(list(settings.items()))
-    for key, value in DEFAULT_SETTINGS.items():
+    for key, value in defaults.items():
         # after the user's own and those of Spark's files
         conf.setIfMissing(key, value)
     context = SparkContext(conf=conf)
@@ -153,7 +189,7 @@ def is_submitted() -> bool:
 
 
 @contextmanager
-def open_jvm(settings: Mapping[str, str]) -> Iterator[None]:
+def open_jvm(settings: Mapping[str, str], java_options: Sequence[str] = ()) -> Iterator[None]:
     """Have a JVM in which a session can be started; what fails inside becomes one clear error.
 
     A JVM that was started here in vain is ended: it would keep these settings.
@@ -162,7 +198,7 @@ def open_jvm(settings: Mapping[str, str]) -> Iterator[None]:
     # a JVM that runs already is used, whatever its settings are
     started = SparkContext._gateway is None and not is_submitted()
     if started:
-        _start(settings, master)
+        _start(settings, master, java_options)
     try:
         with _outputs[-1].hold() if _outputs else nullcontext(), explain_start(master):
             SparkContext._ensure_initialized()
@@ -173,11 +209,12 @@ def open_jvm(settings: Mapping[str, str]) -> Iterator[None]:
         raise
 
 
-def _start(settings: Mapping[str, str], master: str | None) -> None:
+def _start(settings: Mapping[str, str], master: str | None, java_options: Sequence[str]) -> None:
     home = find_java_home()
     output = JvmOutput()
     conf = SparkConf(loadDefaults=False).setAll(list({**QUIET_SETTINGS, **settings}.items()))
-    with output.hold() as lines, explain_start(master, lines), set_environment(home, master):
+    environment = set_environment(home, master, java_options)
+    with output.hold() as lines, explain_start(master, lines), environment:
         try:
             # PySpark hands these on to the process that it starts
             gateway = _launch(conf, {"stderr": output.writer})
@@ -199,7 +236,9 @@ def _end() -> None:
 
 
 @contextmanager
-def set_environment(home: Path, master: str | None) -> Iterator[None]:
+def set_environment(
+    home: Path, master: str | None, java_options: Sequence[str] = ()
+) -> Iterator[None]:
     """Set the variables with which Spark's launcher starts the JVM, and restore them.
 
     Our options go before all others, so that a user's, wherever they are given, prevail. Two
@@ -209,7 +248,8 @@ def set_environment(home: Path, master: str | None) -> Iterator[None]:
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     with as_file(files("headgate.spark.session") / "log4j2.properties") as log_file:
-        options = ["-XX:+DisplayVMOutputToStderr"]  # stdout belongs to our results
+        # stdout belongs to our results
+        options = ["-XX:+DisplayVMOutputToStderr", *java_options]
         if not _has_log_file():
             options.append(f"-Dlog4j2.configurationFile={log_file.as_uri()}")
         # last, so that the user's options prevail

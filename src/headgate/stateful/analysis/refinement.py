@@ -318,12 +318,12 @@ def _list_columns(query: Query, condition: Predicate) -> tuple[Column, ...]:
     """
     given = (c for c in list_output_columns(query) if any(_list_output_values(query, c)))
     mentioned = tuple(dict.fromkeys((*collect_columns(condition), *given)))
-    keys = {find_attribute_key(query, column) for column in mentioned}
+    # streams may have attributes of one name and different types: a twin is of the same stream
     twins = (
         Column(column.name, column.type, source.alias)
         for column in mentioned
         for source in query.sources
-        if column.source and (source.stream.name, column.name) in keys
+        if column.source and find_attribute_key(query, column) == (source.stream.name, column.name)
     )
     return tuple(dict.fromkeys((*mentioned, *twins)))
 

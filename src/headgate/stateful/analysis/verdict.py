@@ -16,6 +16,7 @@ from headgate.predicate.answer import Answer
 from headgate.queries import Query
 from headgate.stateful.analysis.boundedness import Analysis, analyse
 from headgate.stateful.analysis.diagnosis import Diagnosis, diagnose
+from headgate.stateful.analysis.proof import NEVER_TRUE, explain_bounded
 from headgate.stateful.analysis.suggestions import Suggestion, find_suggestions
 from headgate.stateful.analysis.synopses.synopsis import (
     Memory,
@@ -99,6 +100,14 @@ class Verdict:
             return Memory(0, 0)
         return compute_memory_limit(self.query, self.analysis.cases, self.observed)
 
+    def explain_bounded(self) -> list[str]:
+        """Return the theorem behind a yes, and what fulfils its conditions; nothing else."""
+        if self.bounded is not Answer.YES:
+            return []
+        if self.analysis.is_contradiction:
+            return [NEVER_TRUE]
+        return explain_bounded(self.query, self.analysis.cases)
+
     @cached_property
     def is_holdable(self) -> bool:
         """Whether a machine can hold the memory limit; True also where there is none."""
@@ -115,6 +124,7 @@ class Verdict:
             "bounded memory": self.bounded,
             "because": self.reason,
             "criterion": self.diagnosis and self.diagnosis.criterion,
+            "proof": "\n".join(self.explain_bounded()),
             "suggestions": "\n".join(", and ".join(each.additions) for each in suggestions),
             "limit": self.compute_memory_limit(),
             "keeps": "\n".join(map(str, self.describe_synopses())),
@@ -134,6 +144,7 @@ class Verdict:
             )
         if self.bounded is Answer.YES:
             document["holdable"] = self.is_holdable
+            document["proof"] = self.explain_bounded()
             limit = self.compute_memory_limit()
             document["synopses"] = [each.as_json() for each in self.describe_synopses()]
             document["memory_limit"] = limit.as_json() if limit is not None else None

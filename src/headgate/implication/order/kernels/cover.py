@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from headgate.jit import inlined_kernel, kernel
+from headgate.jit import inlined_kernel, kernel, plain_kernel
 
 COVERED = 0
 UNCOVERED = 1
@@ -61,7 +61,7 @@ def _overlap(hulls, hull, other):
     return meets
 
 
-@kernel
+@plain_kernel
 def _fill_words(hulls, inner, column, only, union, count, words, begin):
     """Write the words of a column that contain no other, from `begin` on; return where they end.
 

@@ -18,7 +18,7 @@ import numpy as np
 from headgate.implication.order.kernels.cover import COVERED, UNCOVERED, check_cover
 from headgate.implication.order.kernels.supersets import find_supersets
 from headgate.implication.order.products import Numbers
-from headgate.jit import inlined_kernel, kernel, lowest_bit
+from headgate.jit import inlined_kernel, kernel, lowest_bit, plain_kernel
 
 
 class JointContainers(NamedTuple):
@@ -38,7 +38,7 @@ def _fold(layout, bits):
         bits[layout.class_word[w]] |= bits[w]
 
 
-@kernel
+@plain_kernel
 def find_containing(s, layout, also, i, out, bits, begin, among):
     """Write the classes of `among` that contain class i and are not it, from word `begin` on.
 
@@ -140,7 +140,7 @@ def find_direct_parents(s, layout, also, start, stop, max_pairs):
     return children[:count], parents[:count], same, i
 
 
-@kernel
+@plain_kernel
 def _check_parts(s, layout, i, union):
     """Check whether the parts of a union cover all parts of class i."""
     # The first part that is not covered, or undecided, decides.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from headgate.jit import inlined_kernel, kernel, lowest_bit
+from headgate.jit import inlined_kernel, kernel, lowest_bit, plain_kernel
 
 
 @kernel
@@ -24,7 +24,7 @@ def find_sides_without(hulls, cells):
     return is_without
 
 
-@kernel
+@plain_kernel
 def set_bits_by_cell(kept, rows, hulls, sides, owner, count):
     """Set in row `rows` + x the bits of the owners of the sides that do not have cell x."""
     for side in sides:
@@ -38,14 +38,14 @@ def set_bits_by_cell(kept, rows, hulls, sides, owner, count):
                 kept[rows + cell, place >> 6] |= np.uint64(1) << np.uint64(place & 63)
 
 
-@kernel
+@plain_kernel
 def set_bits(bits, places):
     """Set the bits at these places."""
     for place in places:
         bits[place >> 6] |= np.uint64(1) << np.uint64(place & 63)
 
 
-@kernel
+@plain_kernel
 def set_bits_in_rows(bits, rows, places):
     """Set a bit in each of these rows."""
     for at in range(len(rows)):
@@ -112,7 +112,7 @@ def _contains(hulls, outer, inner, free):
     return is_inside
 
 
-@kernel
+@plain_kernel
 def find_supersets(s, i, tree, out, begin, among, among_at):
     """Write the products that contain hull i into `out`, from word `begin` on.
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from headgate.jit import inlined_kernel, kernel, load_unchecked, lowest_bit
+from headgate.jit import inlined_kernel, kernel, load_unchecked, lowest_bit, plain_kernel
 
 Words = npt.NDArray[np.uint64]
 Int64s = npt.NDArray[np.int64]
@@ -44,28 +44,49 @@ class PackedOrder(NamedTuple):
     arrows: npt.NDArray[np.int16]
 
 
+class Scratch(NamedTuple):
+    """The working memory of one call."""
+
+    grb: Words  # (block,): what is left of the queries of one block (the global result bitmap)
+    path: Int64s  # by step: where the row of its construct begins
+    some: Words  # by block: not 0 if anybody is alive in it
+    micros: Int64s  # by step: how many of those so far followed a micro-arrow
+
+
 @kernel
-def evaluate_events(  # noqa: PLR0915 (one loop; its parts would hand over twenty arrays)
-    table, at, start, stop, order, block, max_matches, seen, out, offsets, tally
-):
+def evaluate_events(table, at, start, stop, order, block, max_matches, seen, out, offsets, tally):
     """Write the matches of events from `start` on into `out` and `offsets`; return where it ended.
 
     Event e is in row `at[c, e]` of construct c. It ends at `stop`, or before an event for which
     there might not be room, as it can match `max_matches` queries. `seen` has a place for each
     slot, and serves one call at a time; `tally` is added to.
     """
-    # Rows are read at `row * stride` of the flat bits. `grb` is what is left of the queries of one
-    # block (the paper's global result bitmap).
-    bits, alive, owner, shared = table.bits.ravel(), table.alive, table.owner, table.shared
+    words, count = len(table.alive), len(order.sequence)
+    # made here, once a call, since the loop makes nothing and so counts no references
+    scratch = Scratch(
+        np.empty(block, np.uint64),
+        np.empty(count + 1, np.int64),
+        np.zeros(words // block + 1, np.uint64),
+        np.zeros(count + 1, np.int64),
+    )
+    for w in range(words):
+        scratch.some[w // block] |= table.alive[w]
+    return _evaluate(
+        table, at, start, stop, order, block, max_matches, seen, scratch, out, offsets, tally
+    )
+
+
+@plain_kernel
+def _evaluate(  # noqa: PLR0915 (one loop; its parts would hand over twenty arrays)
+    table, at, start, stop, order, block, max_matches, seen, scratch, out, offsets, tally
+):
+    """Do the work of `evaluate_events`, which makes the arrays of `scratch`."""
+    # Rows are read at `row * stride` of the flat bits.
+    bits, alive, owner, shared = table.bits.reshape(-1), table.alive, table.owner, table.shared
     stride, words, count = np.int64(table.bits.shape[1]), len(alive), len(order.sequence)
     sequence, arrows, always = order.sequence, order.arrows, table.always
     hybrid = len(arrows) > 0
-    grb = np.empty(block, np.uint64)
-    path = np.empty(count + 1, np.int64)  # where the row of each step begins
-    some = np.zeros(words // block + 1, np.uint64)  # is anybody alive in a block?
-    for w in range(words):
-        some[w // block] |= alive[w]
-    micros = np.zeros(count + 1, np.int64)  # how many of the steps so far followed a micro-arrow
+    grb, path, some, micros = scratch.grb, scratch.path, scratch.some, scratch.micros
     # A bit for each place in the sequence that is not evaluated yet, which the paper's global
     # evaluation bitmap (GEB) has as a 0; at first all of them.
     every = ~np.uint64(0) >> np.uint64(max(0, MAX_ARROW_TARGETS - count))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from headgate.jit import kernel
+from headgate.jit import kernel, plain_kernel
 
 
 @kernel
@@ -19,7 +19,7 @@ def set_bits(bits, rows, slots):
             bits[row, slot >> 6] |= np.uint64(1) << np.uint64(slot & 63)
 
 
-@kernel
+@plain_kernel
 def clear_bits(bits, rows, slots):
     """Clear the bits of some slots in all of the first rows."""
     for row in range(rows):
@@ -27,7 +27,7 @@ def clear_bits(bits, rows, slots):
             bits[row, slot >> 6] &= ~(np.uint64(1) << np.uint64(slot & 63))
 
 
-@kernel
+@plain_kernel
 def clear_rejected(bits, rows, slots, start, low, high):
     """Clear the bit of slot i in those of an attribute's rows that its condition rejects.
 

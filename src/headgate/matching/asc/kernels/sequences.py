@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from headgate.jit import kernel, popcount
+from headgate.jit import kernel, plain_kernel, popcount
 
 Words = npt.NDArray[np.uint64]
 Int64s = npt.NDArray[np.int64]
@@ -32,7 +32,7 @@ MAX_MOVES = 40  # of constructs, to improve a sequence
 MIN_STANDARD_ERRORS = 2.0  # that an arrow must gain, if it is chosen by looking ahead
 
 
-@kernel
+@plain_kernel
 def and_row(grb, bits, row):
     """AND a row into a bitmap; return whether anything is left."""
     left = np.uint64(0)
@@ -42,7 +42,7 @@ def and_row(grb, bits, row):
     return left != 0
 
 
-@kernel
+@plain_kernel
 def has_common_bit(grb, bits, row):
     """Return whether a bitmap and a row have a bit in common."""
     w = 0
@@ -51,7 +51,7 @@ def has_common_bit(grb, bits, row):
     return w < len(grb)
 
 
-@kernel
+@plain_kernel
 def count_common_bits(grb, bits, row):
     """Return how many bits a bitmap and a row have in common."""
     total = np.int64(0)

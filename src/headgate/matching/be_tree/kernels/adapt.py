@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from headgate.jit import kernel
+from headgate.jit import kernel, plain_kernel
 from headgate.matching.be_tree.kernels.change import (
     detach_partition,
     dissolve_partition,
@@ -66,7 +66,7 @@ def take_out_partition(tree, expressions, predicates, policy, partition, recycle
     return used + len(inside)
 
 
-@kernel
+@plain_kernel
 def fit_leaves(tree, expressions, predicates, policy):
     """Fit the leaves to another capacity, as far as the arrays have room.
 
@@ -129,7 +129,7 @@ def rank_nodes(tree, expressions, predicates, alpha, beta):
     return leaf, inner, seen
 
 
-@kernel
+@plain_kernel
 def count_subsumed(tree, expressions, predicates, b, inside):
     """Return how many of the expressions have a predicate that a bucket subsumes."""
     attribute = tree.partition[tree.fact[b, OWNER], ATTRIBUTE]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from headgate.jit import kernel
+from headgate.jit import kernel, plain_kernel
 from headgate.matching.be_tree.kernels.cut import cut_pending, fit_capacity, mark_pending
 from headgate.matching.be_tree.kernels.leaves import (
     append_expression,
@@ -51,7 +51,7 @@ from headgate.matching.be_tree.kernels.pools import (
 )
 
 
-@kernel
+@plain_kernel
 def insert_expressions(tree, expressions, predicates, policy, numbers, begin, cutting):
     """Insert expressions one after the other; return how many of `numbers` are in.
 
@@ -101,7 +101,7 @@ def reinsert_expressions(tree, expressions, predicates, policy, b, head):
     shrink_upwards(tree, expressions, predicates, policy, b, head)
 
 
-@kernel
+@plain_kernel
 def remove_expressions(tree, expressions, predicates, policy, numbers, begin):
     """Delete expressions one after the other; return how many of `numbers` are out.
 
@@ -121,7 +121,7 @@ def remove_expressions(tree, expressions, predicates, policy, numbers, begin):
     return len(numbers)
 
 
-@kernel
+@plain_kernel
 def shrink_upwards(tree, expressions, predicates, policy, b, head):
     """Merge and dissolve what a deletion has left too small, from a bucket upwards."""
     # Each turn removes one node and goes on with the bucket above it; it ends at the root, at a

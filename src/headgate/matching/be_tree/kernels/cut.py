@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from headgate.jit import kernel
+from headgate.jit import kernel, plain_kernel
 from headgate.matching.be_tree.kernels.leaves import (
     BLOCK_SLACK,
     add_to_partitions,
@@ -56,7 +56,7 @@ from headgate.matching.be_tree.kernels.pools import (
 )
 
 
-@kernel
+@plain_kernel
 def mark_pending(tree, b):
     """Have the leaf of a bucket cut if it is over its capacity; later, if too many are waiting."""
     if tree.fact[b, LEAF_COUNT] <= tree.fact[b, CAPACITY]:
@@ -68,7 +68,7 @@ def mark_pending(tree, b):
         tree.state[PENDING_COUNT] += 1
 
 
-@kernel
+@plain_kernel
 def cut_pending(tree, expressions, predicates, policy):
     """Cut until nothing is pending; return False if the arrays must grow first."""
     while tree.state[PENDING_COUNT]:
@@ -89,13 +89,13 @@ def cut_pending(tree, expressions, predicates, policy):
     return True
 
 
-@kernel
+@plain_kernel
 def fit_capacity(count, capacity):
     """Return the capacity of a leaf that holds so many and cannot be cut further (Equation 9)."""
     return max(1, -(-count // capacity)) * capacity
 
 
-@kernel
+@plain_kernel
 def has_room_to_cut(tree, b):
     """Return whether there is room for whatever one step makes of a leaf."""
     # At worst each expression gets a bucket of its own, and each of these blocks has slack and
@@ -110,7 +110,7 @@ def has_room_to_cut(tree, b):
     )
 
 
-@kernel
+@plain_kernel
 def is_halvable(tree, policy, b):
     """Return whether a bucket of a binary tree is neither halved nor a single point (Rule 2)."""
     # the root has no owner, and a hashed bucket is one value
@@ -123,7 +123,7 @@ def is_halvable(tree, policy, b):
     )
 
 
-@kernel
+@plain_kernel
 def halve(tree, expressions, predicates, policy, b):
     """Halve a bucket (space clustering): expressions that a half encloses move there."""
     owner = tree.fact[b, OWNER]
@@ -155,7 +155,7 @@ def halve(tree, expressions, predicates, policy, b):
     mark_pending(tree, right)
 
 
-@kernel
+@plain_kernel
 def find_predicate(expressions, predicates, e, attribute):
     """Return the predicate of an expression on an attribute that it can be cut by; or NONE."""
     for k in range(expressions.start[e], expressions.start[e] + expressions.count[e]):
@@ -203,7 +203,7 @@ def partition_leaf(tree, expressions, predicates, policy, b):
     return True
 
 
-@kernel
+@plain_kernel
 def keep_record(records, place, kept):
     """Move a record up to where the others that stay in its leaf end; return its own end."""
     size = records[place]
@@ -212,7 +212,7 @@ def keep_record(records, place, kept):
     return kept + size
 
 
-@kernel
+@plain_kernel
 def end_leaf(tree, b, kept, count):
     """Let a leaf that had `count` expressions end where those that were kept do."""
     # count them by walking from record to record, as their sizes differ
@@ -226,7 +226,7 @@ def end_leaf(tree, b, kept, count):
     add_to_partitions(tree, b, left - count)
 
 
-@kernel
+@plain_kernel
 def has_equality(tree, expressions, predicates, b, e):
     """Return whether an expression has an equality predicate that the path to a bucket lacks."""
     # then another partition tells it apart better than one by a range

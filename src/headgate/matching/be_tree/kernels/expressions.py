@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from headgate.jit import kernel
+from headgate.jit import kernel, plain_kernel
 from headgate.matching.be_tree.kernels.leaves import list_leaf
 from headgate.matching.be_tree.kernels.nodes import bucket_owner, clamp, look_up
 from headgate.matching.be_tree.kernels.pools import (
@@ -42,7 +42,7 @@ class EventSets(NamedTuple):
     key: Int64s  # the hash of a single value
 
 
-@kernel
+@plain_kernel
 def set_relation_bits(predicates, order, bounds, columns, start, event_low, event_high, kind, bits):
     """Set the bits of the predicates whose set is to the event's what the kind says.
 
@@ -85,7 +85,7 @@ def are_related(low, high, event_low, event_high, kind):
     return np.array_equal(low, event_low) and np.array_equal(high, event_high)
 
 
-@kernel
+@plain_kernel
 def is_inside(low, high, outer_low, outer_high):
     """Return whether each interval lies inside one of the outer union."""
     # both ascend, so the outer interval that may hold the next one is never an earlier one

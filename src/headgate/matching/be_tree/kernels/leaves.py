@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from headgate.jit import kernel
+from headgate.jit import kernel, plain_kernel
 from headgate.matching.be_tree.kernels.pools import (
     ATTRIBUTE,
     CHANGES,
@@ -41,7 +41,7 @@ from headgate.matching.be_tree.values import MAX_POINT, MIN_POINT
 BLOCK_SLACK = 48  # numbers that a block can take in before it must move
 
 
-@kernel
+@plain_kernel
 def bloom_bit(column, bloom):
     """Return the bit of an attribute in a filter of so many bits (section 6.2).
 
@@ -51,7 +51,7 @@ def bloom_bit(column, bloom):
     return np.int64((x >> np.uint64(8)) % np.uint64(bloom))
 
 
-@kernel
+@plain_kernel
 def is_decided(tree, predicates, b, p):
     """Return whether the path to a bucket decides a predicate, which need not be evaluated then."""
     owner = tree.fact[b, OWNER]
@@ -64,7 +64,7 @@ def is_decided(tree, predicates, b, p):
     return False
 
 
-@kernel
+@plain_kernel
 def is_subsumed(tree, predicates, b, p):
     """Return whether a predicate accepts just the values that a bucket of its attribute is for.
 
@@ -85,13 +85,13 @@ def is_subsumed(tree, predicates, b, p):
     return predicates.low[first] == low and predicates.high[first] == high
 
 
-@kernel
+@plain_kernel
 def max_record_size(expressions, e, head):
     """Return the size of an expression's record if no predicate is decided."""
     return head + pad_count(expressions.count[e])
 
 
-@kernel
+@plain_kernel
 def has_room(tree, b, size):
     """Return whether the leaf of a bucket can take a record of this size as the array is now."""
     used = tree.bucket[b, LEAF_SIZE]
@@ -100,7 +100,7 @@ def has_room(tree, b, size):
     ) + BLOCK_SLACK <= len(tree.records)
 
 
-@kernel
+@plain_kernel
 def reserve_room(tree, b, size):
     """Move the leaf to a larger block if there is no room for another record."""
     # The old block stays behind as a gap, until `pack_records` writes all leaves together.
@@ -115,7 +115,7 @@ def reserve_room(tree, b, size):
     tree.state[USED_RECORDS] = begin + room
 
 
-@kernel
+@plain_kernel
 def append_expression(tree, expressions, predicates, bloom, b, e):
     """Write an expression into the leaf of a bucket; there is room for it."""
     head = header_size(bloom)
@@ -151,7 +151,7 @@ def append_expression(tree, expressions, predicates, bloom, b, e):
     add_to_partitions(tree, b, 1)
 
 
-@kernel
+@plain_kernel
 def add_to_partitions(tree, b, change):
     """Add `change` to the number of expressions of all partitions above a bucket."""
     owner = tree.fact[b, OWNER]
@@ -160,7 +160,7 @@ def add_to_partitions(tree, b, change):
         owner = tree.fact[tree.partition[owner, HOME], OWNER]
 
 
-@kernel
+@plain_kernel
 def remove_expression(tree, expressions, e):
     """Remove an expression from its leaf, and return the bucket."""
     b = expressions.leaf[e]
@@ -193,7 +193,7 @@ def list_leaf(tree, b):
     return numbers
 
 
-@kernel
+@plain_kernel
 def is_empty_bucket(tree, b):
     """Return whether a bucket has neither expressions nor partitions nor halves."""
     return (
@@ -224,7 +224,7 @@ def pack_records(tree, order, size):
     return records
 
 
-@kernel
+@plain_kernel
 def renumber_predicates(tree, expressions, new, count, bloom):
     """Give the predicates of expressions and records their new numbers, `new[old]`."""
     # Expressions that are gone have no leaf, and perhaps predicates without a number.
@@ -243,7 +243,7 @@ def renumber_predicates(tree, expressions, new, count, bloom):
             place += size
 
 
-@kernel
+@plain_kernel
 def sort_predicates(expressions, predicates, numbers):
     """Sort the predicates of expressions so that those which accept few values are tested first."""
     # Insertion sort: an expression has few predicates.
@@ -260,7 +260,7 @@ def sort_predicates(expressions, predicates, numbers):
             expressions.predicate[k] = p
 
 
-@kernel
+@plain_kernel
 def estimate_width(predicates, p):
     """Return a number that is lower the fewer values a predicate accepts, as a guess."""
     if predicates.flags[p] & EQUALITY:
@@ -268,7 +268,7 @@ def estimate_width(predicates, p):
     return 1.0 + np.float64(predicates.most[p]) - np.float64(predicates.least[p])
 
 
-@kernel
+@plain_kernel
 def copy_live_predicates(expressions, count, predicate):
     """Write the predicates of live expressions one after the other; return how many there are."""
     # rows are copied with what fills them up, and `start` moves with them

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from headgate.jit import inlined_kernel, kernel, load_unchecked, prefetch
+from headgate.jit import inlined_kernel, load_unchecked, plain_kernel, prefetch
 from headgate.matching.be_tree.kernels.leaves import bloom_bit
 from headgate.matching.be_tree.kernels.nodes import (
     bucket_owner,
@@ -103,7 +103,7 @@ class Scratch(NamedTuple):
     seen: Int64s  # candidates, matches and events so far
 
 
-@kernel
+@plain_kernel
 def match_events(
     tree,
     expressions,
@@ -162,7 +162,7 @@ def match_events(
     return e
 
 
-@kernel
+@plain_kernel
 def queue_buckets(tree, events, queue, mask, e):
     """Queue the buckets that an event leads to, level by level; return how many there are.
 
@@ -209,7 +209,7 @@ def queue_buckets(tree, events, queue, mask, e):
     return tail
 
 
-@kernel
+@plain_kernel
 def check_leaves_by_bitmap(tree, scratch, visited, clock, out, used):
     """Append the positions of the expressions that hold; return how many positions `out` has.
 
@@ -251,7 +251,7 @@ def check_leaves_by_bitmap(tree, scratch, visited, clock, out, used):
     return used
 
 
-@kernel
+@plain_kernel
 def check_leaves(  # noqa: PLR0915 (one loop; its parts would hand over twenty arrays)
     tree,
     expressions,
@@ -354,7 +354,7 @@ def locate_late(number):
     return number >> 6, np.uint64(1) << np.uint64(number & 63)
 
 
-@kernel
+@plain_kernel
 def load_event(bits, events, scratch, bloom, e):
     """Lay out an event's values and bits; return its Bloom filter and its attributes' mask."""
     filter_, mask = np.int64(0), np.int64(0)
@@ -382,7 +382,7 @@ def load_event(bits, events, scratch, bloom, e):
     return filter_, mask
 
 
-@kernel
+@plain_kernel
 def clear_event(bits, events, scratch, e):
     """Set to 0, or NONE, what an event has left."""
     # only the words that it touched: clearing all would cost more than matching
@@ -415,7 +415,7 @@ def passes_bloom(records, place, bloom, filter_):
     return wanted & ~filter_ == 0
 
 
-@kernel
+@plain_kernel
 def fill_rows(bits, row, words, owner, low, high):
     """Set the bit of each owner, a place among a column's predicates, in the rows of its codes."""
     # owner i is TRUE for the codes from low[i] to high[i]; a row has `words` words

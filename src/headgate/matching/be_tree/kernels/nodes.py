@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from headgate.jit import inlined_kernel, kernel
+from headgate.jit import inlined_kernel, kernel, plain_kernel
 from headgate.matching.be_tree.kernels.pools import (
     ATTRIBUTE,
     ATTRIBUTE_MASK,
@@ -76,7 +76,7 @@ def bucket_owner(partition):
     return 2 * partition + 1
 
 
-@kernel
+@plain_kernel
 def hash_slot(table, owner, value):
     """Return the slot where a search begins."""
     # xorshift: shifts only, as Numba would turn a product that overflows into a float
@@ -89,7 +89,7 @@ def hash_slot(table, owner, value):
     return np.int64(x & np.uint64(len(table) - 1))
 
 
-@kernel
+@plain_kernel
 def look_up(table, owner, value):
     """Return the target of an owner and a value, or NONE."""
     # linear probing: a search ends at the first free slot
@@ -102,7 +102,7 @@ def look_up(table, owner, value):
     return np.int64(NONE)
 
 
-@kernel
+@plain_kernel
 def add_entry(table, owner, value, target):
     """Add an entry that is not there yet. The table has room: it is never more than half full."""
     slot = hash_slot(table, owner, value)
@@ -113,7 +113,7 @@ def add_entry(table, owner, value, target):
     table[slot, TARGET_FIELD] = target
 
 
-@kernel
+@plain_kernel
 def remove_entry(table, owner, value):
     """Remove an entry that is there."""
     mask = len(table) - 1
@@ -125,7 +125,8 @@ def remove_entry(table, owner, value):
     while table[slot, OWNER_FIELD] != NONE:
         home = hash_slot(table, table[slot, OWNER_FIELD], table[slot, VALUE_FIELD])
         if ((slot - home) & mask) >= ((slot - hole) & mask):
-            table[hole] = table[slot]
+            for k in range(table.shape[1]):
+                table[hole, k] = table[slot, k]
             hole = slot
         slot = (slot + 1) & mask
     table[hole, OWNER_FIELD] = NONE
@@ -142,7 +143,7 @@ def rehash(table, size):
     return larger
 
 
-@kernel
+@plain_kernel
 def add_bucket(tree, owner, parent, low, high, capacity):
     """Add a bucket without expressions that nothing leads to yet."""
     # the first of the free ones, or the next of the array, which has room
@@ -165,7 +166,7 @@ def add_bucket(tree, owner, parent, low, high, capacity):
     return b
 
 
-@kernel
+@plain_kernel
 def add_hashed_bucket(tree, p, key, point, capacity):
     """Add the bucket of a partition for one value, which lies at `point`."""
     b = add_bucket(tree, p, NONE, point, point, capacity)
@@ -181,7 +182,7 @@ def add_hashed_bucket(tree, p, key, point, capacity):
     return b
 
 
-@kernel
+@plain_kernel
 def add_partition(tree, b, attribute):
     """Add a partition of a bucket, without buckets of its own."""
     p = tree.state[FREE_PARTITION]
@@ -210,7 +211,7 @@ def add_partition(tree, b, attribute):
     return p
 
 
-@kernel
+@plain_kernel
 def free_bucket(tree, b):
     """Give back a bucket that has nothing and that nothing leads to any more."""
     tree.fact[b, NEXT_HASHED] = tree.state[FREE_BUCKET]
@@ -225,7 +226,7 @@ def free_bucket(tree, b):
     tree.state[FREE_BUCKET] = b
 
 
-@kernel
+@plain_kernel
 def drop_hashed_bucket(tree, b):
     """Take a hashed bucket out of its partition."""
     # out of the directory, out of the chain, and into the chain of free buckets
@@ -241,7 +242,7 @@ def drop_hashed_bucket(tree, b):
     free_bucket(tree, b)
 
 
-@kernel
+@plain_kernel
 def drop_partition(tree, p):
     """Take a partition without buckets out of its bucket."""
     b, after, before = (
@@ -268,19 +269,19 @@ def drop_partition(tree, p):
     tree.state[FREE_PARTITION] = p
 
 
-@kernel
+@plain_kernel
 def find_middle(low, high):
     """Return the last point of the lower half; no sum overflows."""
     return (low >> 1) + (high >> 1) + (low & high & 1)
 
 
-@kernel
+@plain_kernel
 def clamp(point, low, high):
     """Return the point of a domain that is nearest to a point."""
     return min(max(point, low), high)
 
 
-@kernel
+@plain_kernel
 def draw_random(state):
     """Return a random number from 0 to 1, not included, by xorshift."""
     x = np.uint64(state[RANDOM_STATE])
@@ -291,7 +292,7 @@ def draw_random(state):
     return np.float64(x >> np.uint64(11)) / np.float64(1 << 52)
 
 
-@kernel
+@plain_kernel
 def is_partitioned_by(tree, b, attribute):
     """Return whether the path to a bucket is partitioned by an attribute."""
     owner = tree.fact[b, OWNER]
@@ -302,7 +303,7 @@ def is_partitioned_by(tree, b, attribute):
     return False
 
 
-@kernel
+@plain_kernel
 def choose_partition(tree, expressions, predicates, policy, b, e):
     """Return the partition of a bucket that an expression joins, and its predicate there; or NONE.
 
@@ -331,13 +332,13 @@ def choose_partition(tree, expressions, predicates, policy, b, e):
     return best, chosen
 
 
-@kernel
+@plain_kernel
 def score_partition(tree, alpha, partition):
     """Return the rank of a partition: its gain, by Equation 14, less what it was seen to lose."""
     return (1.0 - alpha) * tree.partition[partition, PARTITION_SIZE] - tree.penalty[partition]
 
 
-@kernel
+@plain_kernel
 def find_bucket(tree, predicates, policy, partition, p):
     """Return the smallest bucket of a partition that encloses a predicate; make hashed ones."""
     if policy.directory != GENERIC and predicates.flags[p] & EQUALITY:
@@ -368,7 +369,7 @@ def find_bucket(tree, predicates, policy, partition, p):
     return b
 
 
-@kernel
+@plain_kernel
 def find_home(tree, expressions, predicates, policy, e):
     """Return the bucket whose leaf an expression goes to."""
     # from the root on, until a bucket has no partition for any of its attributes

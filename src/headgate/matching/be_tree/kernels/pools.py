@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from headgate.jit import kernel
+from headgate.jit import kernel, plain_kernel
 
 Int64s = npt.NDArray[np.int64]
 Int32s = npt.NDArray[np.int32]
@@ -145,7 +145,7 @@ class Policy(NamedTuple):
     bloom: int
 
 
-@kernel
+@plain_kernel
 def attribute_bit(attribute):
     """Return the bit of an attribute in a bucket's mask of those that it is partitioned by."""
     return np.int64(1) << np.int64(attribute % 63)
@@ -157,7 +157,7 @@ def pad_count(count):
     return -(-count // PREDICATES_PER_STEP) * PREDICATES_PER_STEP
 
 
-@kernel
+@plain_kernel
 def header_size(bloom):
     """Return the length of the part of a record before its predicates."""
     return 3 + (bloom + 31) // 32

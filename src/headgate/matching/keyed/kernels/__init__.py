@@ -1,1 +1,1 @@
-"""The kernels of the keyed index: keys, entries, records, grid, and the inner loop of a match."""
+"""The kernels of the keyed index: keys, entries, rows, programs, clusters, grid, and the match."""

@@ -1,15 +1,12 @@
-"""Find the nodes under which each query is placed, and what is left to check there."""
+"""Find the nodes under which each query is placed."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from headgate.jit import inlined_kernel, kernel
+from headgate.jit import kernel
 from headgate.matching.keyed.arrays import NULL, TRUE
-from headgate.matching.keyed.kernels.records import MASK_BITS, PROGRAM, PROGRAM_ONCE
 from headgate.snapshot.arrays.atoms import IS_NULL, MATCHES, WITHIN
-
-MAX_ROW_INTERVALS = 8  # of a condition; one with more is evaluated by its program
 
 
 @kernel
@@ -100,85 +97,3 @@ def _cover(low, high, base, width, nodes, used):
         left >>= 1
         right >>= 1
     return used
-
-
-@kernel
-def fill_rows(conditions, queries, key_atom, pure, repeated):
-    """Return what is left to check of each entry: a row of intervals, and what decides then.
-
-    Intervals are the conditions on one column that the whole is an AND of. A set of intervals is
-    written as the interval from the first to the last, without the gaps between: the column c of a
-    gap is −1 − c. The literal that an entry is placed under (`key_atom`, or −1 if there are more)
-    holds wherever it is met, and is left out. A query that is `pure` intervals needs no program;
-    one that is `repeated` may be met more than once for an event.
-    """
-    longest = np.zeros(len(pure), np.int64)  # the row of each query, with its literal
-    for q in range(len(pure)):
-        for k in range(conditions.offsets[q], conditions.offsets[q + 1]):
-            if _in_row(conditions, q, k):
-                atom = conditions.program[k]
-                longest[q] += conditions.starts[atom + 1] - conditions.starts[atom]
-    # the longest rows that can occur, so that the arrays are allocated once
-    count, room = len(queries), 0
-    for q in queries:
-        room += longest[q]
-    column, low, high = np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, np.int32)
-    mask = np.zeros(count, np.int64)
-    row = np.zeros(count + 1, np.int64)
-    then = np.zeros(count, np.int32)
-    used = 0
-    for i in range(count):
-        q = queries[i]
-        if not pure[q]:
-            then[i] = PROGRAM_ONCE if repeated[q] else PROGRAM
-        for k in range(conditions.offsets[q], conditions.offsets[q + 1]):
-            if _in_row(conditions, q, k) and conditions.program[k] != key_atom[i]:
-                atom = conditions.program[k]
-                # code 0 is NULL: without it the column must be present
-                if conditions.low[conditions.starts[atom]] > 0:
-                    mask[i] |= np.int64(1) << (conditions.column[atom] % MASK_BITS)
-                used = row_of_atom(conditions, atom, column, low, high, used)
-        row[i + 1] = used
-    return mask, row, then, column[:used].copy(), low[:used].copy(), high[:used].copy()
-
-
-@inlined_kernel
-def _in_row(conditions, q, k):
-    """Return whether an entry of a program must hold and is a few intervals of codes."""
-    whole = conditions.offsets[q + 1] - conditions.offsets[q] == 1
-    return (whole or conditions.deciding[k]) and _is_few(conditions, conditions.program[k])
-
-
-@inlined_kernel
-def _is_few(conditions, atom):
-    """Return whether an entry is an atom that holds in a few intervals of codes."""
-    if atom < 0 or (conditions.kind[atom] != WITHIN and conditions.kind[atom] != IS_NULL):
-        return False
-    return 1 <= conditions.starts[atom + 1] - conditions.starts[atom] <= MAX_ROW_INTERVALS
-
-
-@inlined_kernel
-def row_of_atom(conditions, atom, column, low, high, used):
-    """Append the interval of an atom and the gaps in it; return where they end."""
-    first, last = conditions.starts[atom], conditions.starts[atom + 1] - 1
-    c = conditions.column[atom]
-    # from the first interval's begin to the last one's end, then the gap behind each but the last
-    column[used], low[used], high[used] = c, conditions.low[first], conditions.high[last]
-    for i in range(first, last):
-        used += 1
-        column[used], low[used] = -1 - c, conditions.high[i] + 1
-        high[used] = conditions.low[i + 1] - 1
-    return used + 1
-
-
-@kernel
-def find_pure_rows(conditions):
-    """Return, by query, whether it is an AND of conditions of a few intervals of codes each."""
-    is_pure = np.zeros(len(conditions.offsets) - 1, np.bool_)
-    for q in range(len(is_pure)):
-        begin, end = conditions.offsets[q], conditions.offsets[q + 1]
-        is_pure[q] = end > begin
-        # the last entry of a longer program is its AND
-        for k in range(begin, end - 1 if end - begin > 1 else end):
-            is_pure[q] = is_pure[q] and _in_row(conditions, q, k)
-    return is_pure

@@ -13,7 +13,6 @@ from __future__ import annotations
 import numpy as np
 
 from headgate.jit import inlined_kernel, kernel, load_unchecked, lowest_bit
-from headgate.matching.keyed.kernels.entries import row_of_atom
 
 BLOCK_WORDS = 128  # that are ANDed over all rows before the next: they stay in the cache
 ROWS_PER_PASS = 4  # rows that are ANDed in registers, before a word is written
@@ -61,8 +60,16 @@ def fill_grid(conditions, numbers, columns, greatest, max_buckets):
             atom = conditions.program[p]
             if atom < 0:
                 continue
-            end = row_of_atom(conditions, atom, column, low, high, used)
             c = conditions.column[atom]
+            starts, lows, highs = conditions.starts, conditions.low, conditions.high
+            # from the first interval's begin to the last one's end, and the gaps between, whose
+            # column is −1 − c
+            first, last = starts[atom], starts[atom + 1] - 1
+            column[used], low[used], high[used] = c, lows[first], highs[last]
+            end = used + 1
+            for j in range(first, last):
+                column[end], low[end], high[end] = -1 - c, highs[j] + 1, lows[j + 1] - 1
+                end += 1
             k = place_of[c]
             rows = row_of[table_start[k] : table_start[k + 1]]
             _clear(bits, width, i, first_row[k], rows[low[used]])

@@ -37,16 +37,26 @@ def choose_keys(offsets, program, cost):
     used = 0
     for q in range(count):
         begin, size = offsets[q], offsets[q + 1] - offsets[q]
+        if _is_and_of_atoms(program, begin, size):
+            # as in most queries: the cheapest atom, if none is never TRUE
+            best = program[begin]
+            for k in range(begin + 1, begin + size - 1):
+                best = program[k] if cost[program[k], TRUE] <= cost[best, TRUE] else best
+            weight[q] = cost[best, TRUE]
+            if 0.0 < weight[q] < np.inf:
+                if used == len(atoms):
+                    atoms, targets = _grow(atoms, targets, used, 1)
+                atoms[used], targets[used] = best, TRUE
+                used += 1
+            start[q + 1] = used
+            continue
         for i in range(size):
             _node_cost(program, begin, i, first, costs, cost)
         weight[q] = costs[size - 1, TRUE]
         if 0.0 < weight[q] < np.inf:
             # a key has at most three literals for each atom
             if used + size * 3 > len(atoms):
-                room = 2 * len(atoms) + 3 * size
-                more_atoms, more_targets = np.empty(room, np.int32), np.empty(room, np.uint8)
-                more_atoms[:used], more_targets[:used] = atoms[:used], targets[:used]
-                atoms, targets = more_atoms, more_targets
+                atoms, targets = _grow(atoms, targets, used, 3 * size)
             used = _collect(
                 program, begin, size, first, costs, todo, requested, atoms, targets, used
             )
@@ -57,6 +67,26 @@ def choose_keys(offsets, program, cost):
                 weight[q] += cost[atoms[i], targets[i]]
         start[q + 1] = used
     return start, atoms[:used].copy(), targets[:used].copy(), weight
+
+
+@kernel
+def _is_and_of_atoms(program, begin, size):
+    """Return whether a program is an AND of one atom or more, and nothing else."""
+    if size < 2 or program[begin + size - 1] != -16 - 2 * (size - 1):
+        return False
+    has_operator = False
+    for k in range(begin, begin + size - 1):
+        has_operator |= program[k] < 0
+    return not has_operator
+
+
+@kernel
+def _grow(atoms, targets, used, more):
+    """Return arrays with the same literals that are twice as long, and longer by as many."""
+    room = 2 * len(atoms) + more
+    more_atoms, more_targets = np.empty(room, np.int32), np.empty(room, np.uint8)
+    more_atoms[:used], more_targets[:used] = atoms[:used], targets[:used]
+    return more_atoms, more_targets
 
 
 @kernel

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from itertools import takewhile
+from itertools import islice, takewhile
 from pathlib import Path
 
 GLOB_SIGNS = "*?[{"
+MAX_SEARCHED_DIRECTORIES = 10_000  # for links that lead back
 _ALTERNATIVES = re.compile(r"\{([^{}]*)\}")
 
 
@@ -69,6 +70,22 @@ class LinkFilter:
                     return True
             walked.append(real)
         return False
+
+    def find_loops(self) -> Iterator[str]:
+        """Yield links to directories that lead to one above them, in the first directories.
+
+        Spark follows each some forty times, and each time lists every file again.
+        """
+        if self.patterns:
+            return
+        walk = islice(os.walk(os.path.join(*self.root)), MAX_SEARCHED_DIRECTORIES)
+        for place, folders, _ in walk:
+            real = os.path.realpath(place)
+            for name in folders:
+                link = os.path.join(place, name)
+                shown = os.path.islink(link) and not _is_hidden(name)
+                if shown and _find_way(os.path.realpath(link), real) is not None:
+                    yield link
 
     def _lists(self, parts: tuple[str, ...], added: Iterable[str]) -> bool:
         """Return whether Spark lists a path whose `added` parts it has not shown yet."""

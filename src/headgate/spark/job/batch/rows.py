@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from headgate.events import DeadLetter, EventBatch
 from headgate.matching import Matches
+from headgate.matching.known_ids import as_known_ids
 from headgate.schema import Attribute, Stream
 from headgate.spark.job.event_reduction import ANSWER_COLUMNS
 from headgate.spark.worker import QueryVersions
@@ -72,8 +73,8 @@ def build_match_tables(
     rows = np.searchsorted(batch.events, numbers)
     arrays = [batch.table.column(attribute.name) for attribute in attributes]
     event = _build_event_column(batch.stream, attributes, arrays) if attributes else None
-    # one array of all ids, from which each match takes its own
-    ids: Any = pa.array(matches.known_ids, pa.string())
+    # of all ids, from which each match takes its own
+    ids = as_known_ids(matches.known_ids)
     for start in range(0, matches.total, MAX_TABLE_ROWS):
         positions = matches.positions[start : start + MAX_TABLE_ROWS]
         event_rows = rows[start : start + MAX_TABLE_ROWS]

@@ -12,7 +12,8 @@ A source that has had no file yet has `-` in the place of an offset.
 
 On a local file system Hadoop writes checksums next to each file, `.9.crc`. Spark does not refuse a
 log of its own that no longer fits them: with a changed path it reads the file a second time. So
-they are checked here.
+they are checked here. The newest files may lack theirs after a crash, so that our own log has the
+digests of those that a batch began with.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ import json
 import re
 import struct
 import zlib
+from collections.abc import Mapping
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -55,8 +58,7 @@ def check_checkpoint(checkpoint: Path) -> None:
     folders = [checkpoint / "offsets", checkpoint / "commits", *checkpoint.glob("sources/*")]
     has_checksums = _locate_crc(checkpoint / "metadata").exists()
     for folder in folders:
-        paths = [path for path in folder.glob("[0-9]*") if _LOG_NAME.fullmatch(path.name)]
-        paths.sort(key=lambda path: int(path.stem))
+        paths = _list_entries(folder)
         for path in paths:
             read_checked(path)
             # a crash between two renames leaves the newest file without its checksums
@@ -67,6 +69,53 @@ def check_checkpoint(checkpoint: Path) -> None:
                         f"Spark's checkpoint and the log together, or {START_AFRESH}"
                     )
                 _locate_crc(path).write_bytes(_compute_crc_file(path.read_bytes(), _NEW_CRC))
+
+
+def fingerprint_newest(checkpoint: Path) -> dict[str, str]:
+    """Return the digests of the newest offsets and of the newest entry of each source.
+
+    While a batch runs, these are what it was planned by. Names begin with that of the checkpoint:
+    a query that is changed continues in another one.
+    """
+    folders = [checkpoint / "offsets", *sorted(checkpoint.glob("sources/*"))]
+    newest = [entries[-1] for folder in folders if (entries := _list_entries(folder))]
+    return {
+        path.relative_to(checkpoint.parent).as_posix(): _compute_digest(path) for path in newest
+    }
+
+
+def check_fingerprints(checkpoint: Path, digests: Mapping[str, str]) -> None:
+    """Raise a JobError if a file of a checkpoint is not what it was when its digest was taken."""
+    for name, digest in digests.items():
+        path = checkpoint.parent / name
+        if not path.is_relative_to(checkpoint):
+            continue
+        if not path.exists():
+            # Spark deletes old files, long after it has written newer ones
+            entries = _list_entries(path.parent)
+            is_old = bool(entries) and _get_number(entries[-1]) > _get_number(path)
+            problem = "" if is_old else "is gone"
+        else:
+            problem = "" if _compute_digest(path) == digest else "was changed or damaged"
+        if problem:
+            raise JobError(
+                f"{path}: {problem}: the log has another digest of it; restore Spark's checkpoint "
+                f"and the log together, or {START_AFRESH}"
+            )
+
+
+def _list_entries(folder: Path) -> list[Path]:
+    """Return the files of a log of Spark's, by their numbers."""
+    paths = [path for path in folder.glob("[0-9]*") if _LOG_NAME.fullmatch(path.name)]
+    return sorted(paths, key=_get_number)
+
+
+def _get_number(path: Path) -> int:
+    return int(path.name.partition(".")[0])
+
+
+def _compute_digest(path: Path) -> str:
+    return blake2b(path.read_bytes(), digest_size=16).hexdigest()
 
 
 def list_planned_files(checkpoint: Path, source: int, batch: int) -> list[str]:

@@ -2,10 +2,15 @@
 
 Its records are sealed and chained (`records`), and on the disk before anything relies on them:
 
-    {…, "batch": 7, "version": 3}                                      before the batch runs
+    {…, "batch": 7, "version": 3, "checkpoint": {"offsets/7": "e0a…", "sources/0/7": "b71…"}}
+                                                                       before the batch runs
     {…, "batch": 7, "version": 3, "counts": {"rows": 990, "dead": 2, …}, "parts":
         [{"path": "matches/batches=0000000007-0000000007/part-0000.parquet", "rows": 412,
           "size": 9120, "digest": "7b0…"}, …]}                         after its output is in place
+
+    {…, "forgotten": ["matches/batches=0000000007-0000000007", …]}     it was removed on purpose
+
+`checkpoint` has digests of the files of Spark by which the batch was planned.
 
 Where there are continuous queries, the second record also has the checksum of their state. A long
 log is folded into one record with the sum of all batches so far, and all parts that there are.
@@ -17,6 +22,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
+from headgate.spark.job.commit.checkpoint import check_fingerprints, fingerprint_newest
 from headgate.spark.job.commit.output import Part
 from headgate.spark.job.commit.parts import PartList, adopt_merged, group_parts
 from headgate.spark.job.commit.records import Record, RecordFile
@@ -75,9 +81,19 @@ class BatchLog:
         """The checksum of the continuous queries' state after the newest finished batch."""
         self.parts: PartList = {}
         """The parts that finished batches have placed, by directory."""
+        self._checkpoint: Path | None = None
+        self._fingerprints: dict[str, str] = {}
         self._file = RecordFile(path)
         for record in self._file.records:
             self._replay(record)
+
+    def follow_checkpoint(self, checkpoint: Path) -> None:
+        """Raise a JobError if Spark's newest files are not those that the newest batch began with.
+
+        From now on, each batch that begins is recorded with its own.
+        """
+        check_fingerprints(checkpoint, self._fingerprints)
+        self._checkpoint = checkpoint
 
     def begin(self, batch: int, version: int) -> int:
         """Record the version that a batch runs under, and return it.
@@ -88,7 +104,9 @@ class BatchLog:
         # a replay runs under the version that the log has
         if begun is not None:
             return begun
-        record = {"batch": batch, "version": version}
+        record: Record = {"batch": batch, "version": version}
+        if self._checkpoint is not None:
+            record["checkpoint"] = fingerprint_newest(self._checkpoint)
         self._file.append(record)
         self._replay(record)
         return version
@@ -121,6 +139,12 @@ class BatchLog:
         if self._file.lines > MAX_LOG_LINES:
             self._fold()
 
+    def forget(self, directories: Sequence[str]) -> None:
+        """Record that directories of parts were removed on purpose: nobody misses them any more."""
+        record: Record = {"forgotten": list(directories)}
+        self._file.append(record)
+        self._replay(record)
+
     def _fold(self) -> None:
         """Replace all records by one with the sum of all finished batches."""
         if self._output is not None:
@@ -132,13 +156,19 @@ class BatchLog:
             "counts": asdict(self.totals),
             "parts": [asdict(part) for parts in self.parts.values() for part in parts],
             "synopses": self.state_checksum,
+            "checkpoint": self._fingerprints,
         }
         self._file.replace_all(record)
 
     def _replay(self, record: Record) -> None:
         """Take up what a record says, be it read or just written."""
+        if "forgotten" in record:
+            for directory in record["forgotten"]:
+                self.parts.pop(directory, None)
+            return
         batch = record["batch"]
         self.last_version = record["version"]
+        self._fingerprints = record.get("checkpoint", self._fingerprints)
         if "counts" not in record:
             self._begun[batch] = record["version"]
             return

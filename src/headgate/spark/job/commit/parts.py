@@ -10,6 +10,8 @@ That file is there before the directory is. A merged directory must have the row
 counts for its batches, and the parts that its description names. When the log is folded, it takes
 over what was merged.
 
+Who removes old batches on purpose says so (`retention`), and the log forgets their parts.
+
 Checking the size of every part takes a look at each file. Digests are checked for the newest parts,
 which a power failure may have hit, or for all if that is wanted.
 """
@@ -38,6 +40,7 @@ from headgate.spark.job.commit.output import (
 )
 from headgate.spark.job.commit.records import START_AFRESH, seal_record, unseal_record
 
+FORGET = "`headgate forget PIPELINE --through N`"
 MAX_VERIFIED_BYTES = 256 << 20  # of the newest parts, at a start
 
 PartList = dict[str, tuple[Part, ...]]
@@ -117,6 +120,25 @@ def check_output(
     _check_digests(root, expected, None if verify_all else MAX_VERIFIED_BYTES)
 
 
+def list_removed(root: Path, parts: PartList, folder: str) -> dict[Span, Span]:
+    """Return the directories of a folder that the log names and that are gone.
+
+    Each comes with the directory in which it was: itself, or a merged one.
+    """
+    logged = sorted(_group_by_folder(parts, root).get(folder, {}))
+    present = list_spans(root / folder)
+    kept = {span for each in present for span in _select_covered(logged, each)}
+    removed = {span: span for span in logged if span not in kept}
+    # the narrowest first, so that the widest stays
+    described = [
+        parse_span(root / folder / p.stem) for p in (root / MERGED / folder).glob("*.json")
+    ]
+    for merged in sorted(described, key=lambda span: span.last - span.first):
+        if merged not in present:
+            removed |= dict.fromkeys(set(_select_covered(logged, merged)) & removed.keys(), merged)
+    return removed
+
+
 def _match_spans(
     parent: Path, logged: Mapping[Span, tuple[Part, ...]], last_batch: int | None, root: Path
 ) -> dict[Span, tuple[Part, ...]]:
@@ -138,7 +160,9 @@ def _match_spans(
     lost = [span for span in ordered if span not in known]
     if lost:
         more = f" (and {len(lost) - 1} more)" if len(lost) > 1 else ""
-        raise _build_error(lost[0].path, f"is gone{more}, and the log says that it was written")
+        problem = f"is gone{more}, and the log says that it was written"
+        removed = f"if you removed it on purpose, tell the job: {FORGET}"
+        raise _build_error(lost[0].path, problem, f"restore it; {removed}")
     return expected
 
 
