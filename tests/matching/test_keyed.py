@@ -147,7 +147,7 @@ def test_borders_of_layouts(constants: int) -> None:
         key = f"a0 = {random.choice((0, 0, 0, 1, random.randrange(9)))}"
         clauses.append(" AND ".join([key, *map(condition, names)]))
     queries = [query(stream, f"q{n}", clause) for n, clause in enumerate(clauses)]
-    rows = [
+    rows: list[dict[str, int | None]] = [
         {
             f"a{n}": random.randrange(-1, constants + 1)
             for n in range(columns)

@@ -64,6 +64,9 @@ def report(spark: SparkSession, queries: str, published: str) -> dict[str, Any]:
         "batch": answers(frame.transform(hg.spark.route(taken))),
         "stream": streamed(frame, taken),
         "shared": answers(frame.transform(hg.spark.route(published))),
+        # the same ids, in another order; from a set, and from a published one
+        "sharded": answers(frame.transform(hg.spark.route(taken, shards=4))),
+        "shared_shards": answers(frame.transform(hg.spark.route(published, shards=3))),
         "driver": hg.__file__,
         "worker": origin(spark),
         "session": type(spark).__module__,

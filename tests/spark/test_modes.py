@@ -142,6 +142,9 @@ def check(report: dict[str, Any], queries: QuerySet) -> None:
     assert answers[7] == [7, [], "`price` is -1.00, outside its CHECK"]
     for way in ("batch", "stream", "shared"):
         assert report[way] == answers, way
+    in_order = [[event, sorted(ids), error] for event, ids, error in answers]
+    for way in ("sharded", "shared_shards"):
+        assert report[way] == in_order, way
 
 
 def test_local(spark: SparkSession, queries: QuerySet, arguments: list[str]) -> None:
@@ -155,9 +158,9 @@ def test_on_a_cluster(
     queries: QuerySet, arguments: list[str], environment: dict[str, str], tmp_path: Path
 ) -> None:
     """On a cluster whose executors are processes of their own."""
-    command = submit(environment, "--master", "local-cluster[2,1,1024]", str(JOB), *arguments)
+    command = submit(environment, "--master", "local-cluster[4,1,1024]", str(JOB), *arguments)
     check(run(command, environment, tmp_path), queries)
-    assert len(list((tmp_path / "spark" / "work").glob("app-*/*"))) == 2
+    assert len(list((tmp_path / "spark" / "work").glob("app-*/*"))) == 4
     assert not (PYSPARK / "work").exists()
 
 

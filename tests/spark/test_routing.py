@@ -20,8 +20,10 @@ from headgate.errors import EventError, SnapshotError, UsageError
 from headgate.queries import QuerySet, compute_query_version
 from headgate.schema import Attribute, Interval, Stream, ValueSet
 from headgate.snapshot import publish, write_snapshot
-from headgate.spark import HeadgateWarning, routing
+from headgate.spark import HeadgateWarning
+from headgate.spark import matcher as matcher_module
 from headgate.spark.frames import quote_name
+from headgate.spark.routing import Route
 from headgate.spark.transport import pack_queries
 from tests.boundaries import STREAM
 from tests.strategies import Clauses, Seeded, row
@@ -330,8 +332,9 @@ def test_rows_of_many_pieces(
     queries = hg.queries_from_dataframe(rows, sales)
     write_snapshot(queries, tmp_path / "queries")
     route = hg.spark.route(tmp_path / "queries", output="pairs")
-    monkeypatch.setattr(routing, "MAX_PIECE_BYTES", 1000)
-    matcher = routing.Matcher(route.place, "sales", route.index, ("qty",), "pairs")
+    assert isinstance(route, Route)
+    monkeypatch.setattr(matcher_module, "MAX_PIECE_BYTES", 1000)
+    matcher = matcher_module.Matcher(route.place, "sales", route.index, ("qty",), "pairs")
     texts = ["x", None, "y" * 300, "z"]
     batch = pa.RecordBatch.from_pydict({"c0": pa.array([1, 2, 9, 3], pa.int32()), "c1": texts})
     pieces = list(matcher.map_pairs([(1, "note"), (0, "qty")], [batch]))

@@ -20,7 +20,11 @@ from headgate.snapshot import machine_cache
 from headgate.snapshot.arrays import EncodedQueries, decode_queries
 from headgate.snapshot.arrays.operands import decode_columns
 from headgate.snapshot.arrays.queries import decode_frames
-from headgate.snapshot.arrays.selection import expand_ranges, select_queries
+from headgate.snapshot.arrays.selection import (
+    concatenate_queries,
+    expand_ranges,
+    select_queries,
+)
 from headgate.snapshot.arrays.texts import LENIENT, Texts, pack
 from headgate.snapshot.files import check_size, checksum_content, read_content
 from headgate.snapshot.manifest import MANIFEST_NAME, Entry, Manifest, read_manifest, read_schema
@@ -121,6 +125,17 @@ class Snapshot:
     def filters(self, stream: Stream) -> list[Query]:
         """Return the filters on a stream, in the order of the set; no other query is decoded."""
         return self.queries_at(self.find_filters(stream))
+
+    def select_filters(self, stream: Stream) -> EncodedQueries:
+        """Return the living filters on a stream as arrays, segment after segment."""
+        is_filter = np.zeros(sum(map(len, self.stored)), np.bool_)
+        is_filter[self.find_filters(stream)] = True
+        parts, start = [], 0
+        for queries in self.stored:
+            numbers = np.flatnonzero(is_filter[start : start + len(queries)])
+            parts.append(select_queries(queries, numbers, self.schema))
+            start += len(queries)
+        return parts[0] if len(parts) == 1 else concatenate_queries(parts, self.schema)
 
     def queries_at(self, positions: Positions) -> list[Query]:
         """Return the queries at some positions, in their order; no other query is decoded."""

@@ -21,6 +21,7 @@ except ImportError:
 from headgate.spark.filtering import Where, where
 from headgate.spark.frames import HeadgateWarning, stream_of
 from headgate.spark.routing import Route, route
+from headgate.spark.sharded_routing import ShardedRoute
 from headgate.spark.stateful.continuous_query import continuous
 from headgate.spark.stateful.skipped import count_skipped
 from headgate.spark.stateful.unbounded import why_stopped
@@ -29,6 +30,7 @@ __all__ = [
     "HeadgateWarning",
     "Route",
     "RunResult",
+    "ShardedRoute",
     "Where",
     "continuous",
     "count_skipped",

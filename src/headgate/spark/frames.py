@@ -17,7 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as spark_types
 from pyspark.sql.types import DataType, StructType
 
-from headgate.errors import did_you_mean, shorten
+from headgate.errors import UsageError, did_you_mean, shorten
 from headgate.events.arrow_casts import cast_column
 from headgate.events.inference import infer_types
 from headgate.events.tables import locate_attributes
@@ -129,6 +129,32 @@ def select_columns(
             cast_column(attribute, pa.nulls(0, arrow_null))
             selected[attribute.name] = column
     return selected
+
+
+def select_kept(
+    frame: DataFrame, keep: tuple[str, ...] | None, added: tuple[str, ...]
+) -> list[Column] | None:
+    """Return the columns to keep; None for all. None may have the name of one that is added."""
+    names = frame.columns if keep is None else find_columns(frame, keep)
+    for name in names:
+        if name.lower() in added:
+            raise UsageError(
+                f"the DataFrame has a column `{name}` already; rename it, or leave it out of `keep`"
+            )
+    return None if keep is None else [F.col(quote_name(name)) for name in names]
+
+
+def find_columns(frame: DataFrame, names: Sequence[str]) -> list[str]:
+    """Return the columns of these names, in the case that they have in the DataFrame."""
+    return [_find_column(frame, name) for name in names]
+
+
+def _find_column(frame: DataFrame, name: str) -> str:
+    """Return the column of this name, in the case that it has in the DataFrame."""
+    alike = [column for column in frame.columns if column.lower() == name.lower()]
+    if not alike:
+        raise UsageError(f"no column `{name}` to keep; {did_you_mean(name, frame.columns)}")
+    return name if name in alike else alike[0]
 
 
 def select_numbered(

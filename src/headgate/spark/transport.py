@@ -24,7 +24,14 @@ from pyspark.sql import SparkSession
 from headgate.errors import SnapshotError, UsageError
 from headgate.portable import lock_file
 from headgate.queries import QuerySet
-from headgate.snapshot import Snapshot, is_complete, open_current, open_snapshot, write_snapshot
+from headgate.snapshot import (
+    EncodedSet,
+    Snapshot,
+    is_complete,
+    open_current,
+    open_snapshot,
+    write_snapshot,
+)
 from headgate.snapshot.files import checksum
 from headgate.snapshot.manifest import MANIFEST_NAME
 from headgate.snapshot.write import make_stage, rename_stage
@@ -81,7 +88,7 @@ def open_current_snapshot(path: str | os.PathLike[str]) -> Snapshot:
     )
 
 
-def pack_queries(queries: QuerySet) -> PackedSnapshot:
+def pack_queries(queries: QuerySet | EncodedSet) -> PackedSnapshot:
     """Write the queries as a snapshot, and that into one file without compression."""
     directory = _get_driver_directory()
     with tempfile.TemporaryDirectory(dir=directory) as scratch:
