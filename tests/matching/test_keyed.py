@@ -149,11 +149,13 @@ def test_borders_of_layouts(constants: int) -> None:
     queries = [query(stream, f"q{n}", clause) for n, clause in enumerate(clauses)]
     rows: list[dict[str, int | None]] = [
         {
-            f"a{n}": random.randrange(-1, constants + 1)
-            for n in range(columns)
-            if random.random() < 0.8
+            **{
+                f"a{n}": random.randrange(-1, constants + 1)
+                for n in range(columns)
+                if random.random() < 0.8
+            },
+            "a0": random.choice((0, 0, 1, None)),
         }
-        | {"a0": random.choice((0, 0, 1, None))}
         for _ in range(case_count(150))
     ]
     with forced_way("clusters"):
