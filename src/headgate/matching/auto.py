@@ -46,9 +46,9 @@ class AutoIndex(DisplayedIndex):
 
     Bitmaps suit equalities and ranges on few attributes, whatever AND and OR join them: an event
     meets few rows before nobody is left. Keys are as fast or faster where every condition is wide,
-    and with more queries. On 17 families of queries, with seeds that no constant was fitted on, the
-    choice is the fastest index or nearly so but for what is scanned (`python -m benchmarks auto`;
-    `benchmarks/results/README.md` has the figures). `be_tree` was never the fastest.
+    and with more queries. On 17 families of queries the choice is the fastest index or nearly so,
+    but for what is scanned (`python -m benchmarks auto`; `benchmarks/results/README.md` has the
+    figures, and says on which seeds the constants were set). `be_tree` was never the fastest.
 
     >>> from headgate.schema import INT, Attribute
     >>> AutoIndex(Stream("s", (Attribute("a", INT),))).describe()["chosen_because"]
