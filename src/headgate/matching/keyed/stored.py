@@ -42,6 +42,7 @@ LAYOUT_SOURCES = (
     ("snapshot", "arrays"),
     ("snapshot", "packed_arrays.py"),
     ("predicate", "atoms.py"),
+    ("schema",),
 )
 
 
