@@ -54,5 +54,7 @@ def test_the_collector_passes_over_an_index(tmp_path: Path) -> None:
     load_cached(directory, "trades", IndexConfig())
     frozen = gc.get_freeze_count()
     assert frozen > 100_000 > len(gc.get_objects())
+    # would be frozen too; frozen ones that nobody needs any more may have gone
+    later: list[list[int]] = [[] for _ in range(20_000)]
     load_cached(directory, "trades", IndexConfig())
-    assert gc.get_freeze_count() == frozen
+    assert len(later) > gc.get_freeze_count() - frozen + 10_000

@@ -61,8 +61,9 @@ class ShardedRoute:
     --------
     Divide many queries among eight shards, and take a row for each match::
 
-        routing = hg.spark.route("published/", output="pairs", shards=8)
-        routing(trades).write.parquet("matches/")
+        queries = hg.read_queries("queries.sql")
+        routing = hg.spark.route(queries, output="pairs", shards=8)
+        routing(trades).show()
     """
 
     stream: Stream
@@ -251,7 +252,7 @@ def find_partition_keys(count: int) -> list[int]:
     """Return a number for each of so many partitions, by which `repartition` puts a row there.
 
     >>> find_partition_keys(3)
-    [0, 0, 0]
+    [0, 1, 11]
     """
     keys: dict[int, int] = {}
     number = 0
