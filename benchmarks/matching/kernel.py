@@ -19,7 +19,6 @@ from benchmarks.harness.experiment import Answer, Contestant, Experiment, Fact, 
 from benchmarks.matching.scan import checksum
 from benchmarks.workloads import Conjunctions, IntegerEvents, generate_begen
 from benchmarks.workloads.begen import BegenSpec
-from headgate.matching.encoding.event_columns import EventColumns
 
 EVENTS, MIN_EVENTS = 2_000, 100
 KEYED, BARE = "Headgate keyed", "bare kernel"
@@ -57,6 +56,7 @@ def prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
 
 def keyed_match(queries: Conjunctions, events: IntegerEvents) -> tuple[Match, dict[str, Fact]]:
     """Return a match by the kernel of `keyed`, and what it took to build the index from arrays."""
+    from headgate.matching.encoding.event_columns import EventColumns
     from headgate.matching.keyed.arrays import Appended
     from headgate.matching.keyed.kernels.match import match
     from headgate.matching.keyed.parts import Part, Workspace

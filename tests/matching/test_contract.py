@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Self
@@ -21,6 +22,12 @@ from headgate.testing.contract import Claim
 def test_contract(kind: str, claim: Claim) -> None:
     """The claim holds for the index."""
     claim(get_index_class(kind))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_help_shows_the_contract(kind: str) -> None:
+    for name in ("build", "match", "match_one", "match_chunks", "insert", "locate", "describe"):
+        assert inspect.getdoc(getattr(get_index_class(kind), name)), name
 
 
 class Forgetful(ScanIndex):

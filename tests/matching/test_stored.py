@@ -77,12 +77,18 @@ def is_mapped(index: KeyedIndex) -> bool:
     return view is not None
 
 
-def assert_same(index: KeyedIndex, expected: KeyedIndex, rows: list[Any]) -> None:
+FIGURES = ("kind", "queries", "without_key", "never_true")
+
+
+def assert_same(
+    index: KeyedIndex, expected: KeyedIndex, rows: list[Any], *, has_steps: bool = False
+) -> None:
     """The same answers, ids and places, whatever is asked."""
     assert lists(index.match(rows)) == lists(expected.match(rows))
     assert len(index) == len(expected)
     figures, others = index.describe(), expected.describe()
-    for name in ("kind", "queries", "without_key", "never_true"):
+    # a part still counts what was removed from it
+    for name in ("kind", "queries") if has_steps else FIGURES:
         assert figures[name] == others[name]
 
 
@@ -134,17 +140,19 @@ def test_agree_after_steps_over_a_mapped_base(built: list[int], tmp_path: Path) 
     random = Random(seed(13))
     queries = draw(random, 400)
     rows = random_rows(random, STREAM, 100)
+    bases = set()  # a new one after many steps
     for step in range(case_count(12)):
         snapshot = publish(QuerySet(Schema((STREAM,)), queries), tmp_path / "root")
+        bases.add(snapshot.manifest.segments[0].blake2b)
         index = load(snapshot)
-        assert_same(index, KeyedIndex.build(STREAM, queries), rows)
+        assert_same(index, KeyedIndex.build(STREAM, queries), rows, has_steps=step > 0)
         positions = index.match(rows).positions[:50].astype(np.int64)
         assert index.queries_at(positions) == [queries[p] for p in positions.tolist()]
         place = random.randrange(len(queries))
         queries[place] = replace(draw(random, 1)[0], id=queries[place].id)
         del queries[random.randrange(len(queries))]
         queries.insert(random.randrange(len(queries)), draw(random, 1, prefix=f"new{step}-")[0])
-    assert built == [400]
+    assert built == [400] * len(bases)
 
 
 def test_a_mapped_index_changes_as_any_other_and_its_file_does_not(

@@ -98,6 +98,14 @@ def test_agree_a_change_and_the_whole_set(
     assert bases + same > at_least(30)
 
 
+def test_a_change_of_all_queries_keeps_their_order(tmp_path: Path) -> None:
+    """It writes a new base, in the order of the set and not in that of the change."""
+    first, second = query("a", "qty > 1"), query("b", "qty > 2")
+    publish(query_set(first, second), tmp_path)
+    change = Change(updated=(query("b", "qty > 3"), query("a", "qty > 4")))
+    assert publish(change, tmp_path).query_set().ids == ("a", "b")
+
+
 def test_a_change_keeps_places_and_appends(tmp_path: Path) -> None:
     publish(query_set(*numbered(50)), tmp_path)
     changed, new = query("q7", "qty = 7"), query("new", "qty = 8")

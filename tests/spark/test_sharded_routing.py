@@ -97,9 +97,10 @@ def test_each_shard_has_a_partition_of_its_own(spark: SparkSession) -> None:
         assert {row.n: row.p for row in placed.collect()} == {n: n for n in range(count)}
 
 
-def test_no_shards(sales: QuerySet) -> None:
-    with pytest.raises(UsageError, match="0 shards hold no query; ask for at least 1"):
-        hg.spark.route(sales, shards=0)
+@pytest.mark.parametrize("shards", [0, -1, 2.5, True, "3", 10**6])
+def test_no_number_of_shards(sales: QuerySet, shards: Any) -> None:
+    with pytest.raises(UsageError, match="give a whole number from 1 to 10,000"):
+        hg.spark.route(sales, shards=shards)
 
 
 def test_a_published_set(spark: SparkSession, corpus: Corpus, tmp_path: Path) -> None:

@@ -40,6 +40,15 @@ class DisplayedIndex(ABC):
 
     stream: Stream
 
+    def __init_subclass__(cls) -> None:
+        """Give the methods of the contract its docstrings, so that `help` shows them."""
+        super().__init_subclass__()
+        for name, method in vars(Index).items():
+            own: Any = vars(cls).get(name)
+            own = getattr(own, "__func__", own)  # of a class method
+            if callable(own) and own.__doc__ is None and not name.startswith("_"):
+                own.__doc__ = getattr(method, "__func__", method).__doc__
+
     @abstractmethod
     def __len__(self) -> int: ...
 

@@ -96,6 +96,16 @@ class Change:
     removed: tuple[str, ...] = ()
     updated: tuple[Query, ...] = ()
 
+    def __post_init__(self) -> None:
+        # a text is a sequence of texts, too: "ab" would remove `a` and `b`
+        for name in ("added", "removed", "updated"):
+            if isinstance(getattr(self, name), str):
+                raise UsageError(f"`{name}` is a text; give a tuple")
+        if any(not isinstance(query_id, str) for query_id in self.removed):
+            raise UsageError("`removed` are ids; give the texts, such as query.id")
+        if any(not isinstance(query, Query) for query in (*self.added, *self.updated)):
+            raise UsageError("`added` and `updated` are queries, such as queries['an_id']")
+
     def __bool__(self) -> bool:
         return bool(self.added or self.removed or self.updated)
 

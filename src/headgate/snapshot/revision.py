@@ -67,9 +67,12 @@ class Revision:
     def encode_all(self) -> EncodedQueries:
         """Return the whole set as arrays."""
         stored = count_stored(self.parent)
-        # a whole set is encoded as it is, and a small change must not decode a large set
+        # a whole set is encoded as it is, in its order; a change may name all queries in another
         if len(self.encoded) == len(self):
-            return self.encoded
+            is_own = self.entries == stored + np.arange(len(self))
+            if np.all(is_own | (self.entries == self.replaced)):
+                return self.encoded
+        # a small change must not decode a large set
         schema = self.parent.schema
         whole = concatenate_queries([*self.parent.stored, self.encoded], schema)
         assert len(whole) == stored + len(self.encoded)

@@ -45,6 +45,8 @@ from headgate.spark.transport import (
 )
 from headgate.spark.worker import IndexConfig
 
+MAX_SHARDS = 10_000
+
 
 def route(
     queries: QuerySet | str | os.PathLike[str],
@@ -99,8 +101,8 @@ def route(
         raise UsageError(f"no output `{output}`; {did_you_mean(str(output), RESULT_TYPES)}")
     if isinstance(keep, str) and keep != "*":
         raise UsageError(f"`keep` is '*' or a list of columns; did you mean [{keep!r}]?")
-    if shards < 1:
-        raise UsageError(f"{shards} shards hold no query; ask for at least 1")
+    if not isinstance(shards, int) or isinstance(shards, bool) or not 1 <= shards <= MAX_SHARDS:
+        raise UsageError(f"`shards` is {shards!r}; give a whole number from 1 to {MAX_SHARDS:,}")
     source = _open_queries(queries)
     # an empty index checks the kind and the stream before anything is packed
     chosen = build_index(QuerySet(source.schema), index, stream=stream).stream

@@ -23,7 +23,6 @@ from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]  # not
 from headgate.errors import UsageError
 from headgate.events import batch_from_rows
 from headgate.matching import ScanIndex
-from headgate.matching.shards import divide_filters
 from headgate.predicate import Predicate
 from headgate.queries import Query, QuerySet, Source
 from headgate.schema import Attribute, Stream
@@ -173,6 +172,8 @@ def divide_among_shards(
 
     Those of a snapshot are divided as arrays, and no object is made of any.
     """
+    from headgate.matching.shards import divide_filters  # brings Numba with it
+
     filters = _encode_filters(source, stream)
     return tuple(
         PackedShard(
