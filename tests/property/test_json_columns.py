@@ -369,3 +369,20 @@ def test_agree_on_files(shard: int, tmp_path: Path, monkeypatch: pytest.MonkeyPa
         assert [n for batch in batches for n in batch.events.tolist()] == whole.events.tolist()
         assert [letter for batch in batches for letter in batch.dead] == list(whole.dead)
         assert sum(batch.blank for batch in batches) == whole.blank
+
+
+@pytest.mark.parametrize("bound", [-(10**30), -(10**18), 10**18, 10**30])
+@pytest.mark.parametrize("is_upper", [True, False])
+def test_a_domain_beyond_64_bits(bound: int, is_upper: bool, tmp_path: Path) -> None:
+    """What the kernel cannot express is left to the other parser."""
+    interval = Interval(None, bound) if is_upper else Interval(bound, None)
+    attribute = Attribute("a", DecimalType(38, 0), domain=ValueSet.of(interval))
+    stream = Stream("s", (attribute,))
+    numbers = [bound - 1, bound, bound + 1, 0, 7] * plain_rows.MIN_LINES
+    path = tmp_path / "events.jsonl"
+    path.write_text("".join(f'{{"a": {number}}}\n' for number in numbers))
+    (batch,) = read_events(path, stream)
+    assert batch.table.column("a").to_pylist() == [
+        number for number in numbers if (number < bound) == is_upper
+    ]
+    assert len(batch.dead) == len(numbers) - len(batch.events)

@@ -125,7 +125,8 @@ def _find_bounds(attribute: Attribute) -> tuple[int, int, bool]:
         return low, high, True
     cuts = domain.cuts
     if domain.starts_inside and len(cuts) == 1:
-        return low, min(high, cuts[0] - 1), low <= cuts[0] - 1
+        # a CHECK of a wide DECIMAL may end below all that the kernel reads: then it takes nothing
+        return low, max(low - 1, min(high, cuts[0] - 1)), low <= cuts[0] - 1
     if not domain.starts_inside and len(cuts) in (1, 2):
         above = cuts[1] - 1 if len(cuts) == 2 else high
         if low <= cuts[0] <= high:
