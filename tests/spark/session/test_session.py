@@ -323,7 +323,9 @@ def test_tracebacks(capsys: pytest.CaptureFixture[str]) -> None:
     idle = f"{head}{daemon}{daemon}BrokenPipeError: [Errno 32] Broken pipe\n"
     real = f"{head}{daemon}{ours}ZeroDivisionError: division by zero\n"
     broken = f"{head}{daemon}{ours}BrokenPipeError: [Errno 32] Broken pipe\n"
-    assert relay(f"a\n{idle}b\n{real}{broken}{head}{ours}", capsys) == (
+    # two workers that end at the same time
+    mixed = f"{head}{head}{daemon}{daemon}BrokenPipeError: [Errno 32] Broken pipe\n"
+    assert relay(f"a\n{idle}{mixed}b\n{real}{broken}{head}{ours}", capsys) == (
         f"a\nb\n{real}{broken}{head}{ours}"
     )
 

@@ -27,7 +27,8 @@ _REMARK = re.compile(r"WARNING: (Using incubator modules|package [\w.]+ not in [
 _OVERFLOW = re.compile(r'Exception in thread "stream execution thread .*StackOverflowError')
 _FRAME = re.compile(r"\tat |\t\.\.\. ")
 _TRACEBACK = "Traceback (most recent call last):"
-_IDLE = re.compile(r"Traceback.*\n(  File .*pyspark/daemon\.py.*\n(    .*\n)?)+BrokenPipeError")
+# workers that end together write over one another: the first line may come more than once
+_IDLE = re.compile(r"(Traceback.*\n|  File .*pyspark/daemon\.py.*\n(    .*\n)?)+BrokenPipeError")
 
 
 class JvmOutput:
